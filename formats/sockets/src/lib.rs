@@ -23,7 +23,7 @@
 //! failed for the reason that `fault` says.
 //!
 //! Neither side has more than [`WINDOW`] bytes of a socket on their way that were not `Taken`; so
-//! neither can fill the other's memory.
+//! neither can fill the other's memory. What was taken is said when it is a quarter of that.
 //!
 //! Invariant: any bytes become messages or [`Malformed`]; nothing is read beyond them.
 #![no_std]

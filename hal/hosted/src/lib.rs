@@ -307,7 +307,13 @@ unsafe impl Hal for HostedHal {
     }
 
     fn idle(&self) {
-        signals::wait(self);
+        let sockets = self.devices.idle();
+        let watched = match sockets.map(|sockets| sockets.look()) {
+            Some(devices::Next::Deliver) => return devices::deliver(self, false),
+            Some(devices::Next::Watch) => sockets,
+            Some(devices::Next::Sleep) | None => None,
+        };
+        signals::wait(self, watched);
     }
 
     fn held(&self) -> u64 {

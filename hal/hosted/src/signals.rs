@@ -18,6 +18,7 @@
 //! - Handlers leave `errno` as they find it, and run nothing that takes a lock, provided that
 //!   `arrive` only takes note unless SIP code was interrupted, as the kernel promises.
 
+use crate::devices::Idle;
 use crate::report::Registers;
 use crate::thread::this_thread;
 use crate::{HostedHal, hosted, report, terminal};
@@ -177,8 +178,9 @@ fn block(how: c_int, signals: &sigset_t) {
     unsafe { libc::pthread_sigmask(how, signals, std::ptr::null_mut()) };
 }
 
-/// Waits until an interrupt has arrived since the last wait, or a signal comes.
-pub(crate) fn wait(hosted: &HostedHal) {
+/// Waits until an interrupt has arrived since the last wait, or a signal comes, or the host has
+/// something for the sockets that are watched.
+pub(crate) fn wait(hosted: &HostedHal, watched: Option<&Idle>) {
     let interrupts = set(&INTERRUPTS);
     let mut before = set(&[]);
     // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen:
@@ -188,13 +190,31 @@ pub(crate) fn wait(hosted: &HostedHal) {
     hosted.timer.forget_reminder();
     if !ARRIVED.load(Relaxed) {
         ASLEEP.store(true, Relaxed);
-        // SAFETY: the set is valid for the call. The handlers that run inside it switch only when
-        // SIP code was interrupted, which this is not.
-        unsafe { libc::sigsuspend(&raw const before) };
+        sleep(&before, watched);
         ASLEEP.store(false, Relaxed);
     }
     ARRIVED.store(false, Relaxed);
     block(libc::SIG_SETMASK, &before);
+}
+
+/// Sleeps with these signals blocked and no others, until one has been handled or the host has
+/// something.
+fn sleep(signals: &sigset_t, watched: Option<&Idle>) {
+    let Some(watched) = watched else {
+        // SAFETY: the set is valid for the call. The handlers that run inside it switch only when
+        // SIP code was interrupted, which this is not.
+        unsafe { libc::sigsuspend(signals) };
+        return;
+    };
+    let mut host = libc::pollfd {
+        fd: watched.host(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    watched.watches(true);
+    // SAFETY: all three are valid for the call, which takes no time-out; handlers as above.
+    unsafe { libc::ppoll(&raw mut host, 1, std::ptr::null(), signals) };
+    watched.watches(false);
 }
 
 /// Returns the registers of the interrupted code.

@@ -1,4 +1,5 @@
-//! The heap of a program: its own linear memory, grown page by page.
+//! The heap of a program: what is left of its own linear memory behind its data, and then pages by
+//! which that grows. Many programs get by with what is left, and need nothing of the machine.
 //!
 //! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins
 //! through `yield`, which lets the holder run on the one processor that both may share.
@@ -53,10 +54,64 @@ pub fn reserve(bytes: usize) -> Result<(), Error> {
 mod global {
     use super::YieldLock;
     use core::alloc::{GlobalAlloc, Layout};
+    use core::arch::wasm32::{memory_grow, memory_size};
+    use core::ptr::NonNull;
+    use talc::base::Talc;
+    use talc::base::binning::Binning;
+    use talc::source::Source;
     use talc::sync::TalcLock;
-    use talc::wasm::{WasmBinning, WasmGrowAndExtend};
+    use talc::wasm::WasmBinning;
 
-    struct Heap(TalcLock<YieldLock, WasmGrowAndExtend, WasmBinning>);
+    /// Bytes of a page of linear memory.
+    const PAGE: usize = 64 << 10;
+    /// What the allocator needs beside an allocation.
+    const BESIDE: usize = 64;
+
+    unsafe extern "C" {
+        /// Where the program's data end, as the linker says.
+        static __heap_base: u8;
+    }
+
+    /// Where the heap comes from.
+    #[derive(Debug)]
+    struct Pages {
+        begun: bool,
+        end: Option<NonNull<u8>>,
+    }
+
+    // SAFETY: nothing here allocates.
+    unsafe impl Source for Pages {
+        fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
+            let size = || memory_size::<0>() * PAGE;
+            if !core::mem::replace(&mut talc.source.begun, true) {
+                let base = &raw const __heap_base as *mut u8;
+                let left = size().saturating_sub(base.addr());
+                // SAFETY: the linker has put nothing there, and nobody else uses it: the stack and
+                // the data lie before.
+                talc.source.end = unsafe { talc.claim(base, left) };
+                if talc.source.end.is_some() {
+                    return Ok(());
+                }
+            }
+            let wanted = layout.size().saturating_add(layout.align());
+            let pages = wanted.saturating_add(BESIDE).div_ceil(PAGE);
+            let base = match memory_grow::<0>(pages) {
+                usize::MAX => return Err(()),
+                before => (before * PAGE) as *mut u8,
+            };
+            let end = base.map_addr(|at| at.saturating_add(pages * PAGE));
+            let old = talc.source.end.take();
+            talc.source.end = match old.filter(|old| old.as_ptr() == base) {
+                // SAFETY: the heap ended where the new pages begin, which are nobody else's.
+                Some(old) => Some(unsafe { talc.extend(old, end) }),
+                // SAFETY: new pages, which are nobody else's.
+                _ => unsafe { talc.claim(base, pages * PAGE) },
+            };
+            Ok(())
+        }
+    }
+
+    struct Heap(TalcLock<YieldLock, Pages, WasmBinning>);
 
     // SAFETY: what keeps the allocator from being `Send` is the address of the heap's end, which
     // means the same to every thread of the SIP, and is used under the lock only.
@@ -81,5 +136,8 @@ mod global {
     }
 
     #[global_allocator]
-    static HEAP: Heap = Heap(TalcLock::new(WasmGrowAndExtend::new()));
+    static HEAP: Heap = Heap(TalcLock::new(Pages {
+        begun: false,
+        end: None,
+    }));
 }

@@ -12,7 +12,7 @@
 //!   queues: so a device that has been reset reaches nothing, whatever the host still does for it.
 //!   A platform device touches none, a PCI function what its window leads to (`window.rs`).
 //! - Work that may wait for the host is done by a thread of the device's own, into memory of its
-//!   own.
+//!   own. What cannot wait may be done on the kernel's thread (`sockets.rs`).
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
@@ -77,6 +77,7 @@ pub(crate) use mapping::resume_after;
 pub use net::{Network, NetworkError};
 pub use refusal::DiskError;
 pub use sockets::SocketsError;
+pub(crate) use sockets::{Idle, Next};
 pub use sockets_policy::{AddressRange, HostSockets, RangeError};
 
 use disk::Disk;
@@ -128,6 +129,8 @@ pub(crate) struct Devices {
     models: Vec<Behind>,
     /// The devices' lines, one bit each.
     lines: u32,
+    /// What the kernel's thread does for sockets of the host when it has nothing to run.
+    idle: Option<Idle>,
 }
 
 impl Devices {
@@ -190,8 +193,14 @@ impl Devices {
             }
         }
         if *sockets != HostSockets::None {
-            let added = devices.add(|transport| sockets::start(sockets.clone(), transport));
+            let mut idle = None;
+            let added = devices.add(|transport| {
+                let (model, its) = sockets::start(sockets.clone(), transport)?;
+                idle = Some(its);
+                Ok(model)
+            });
             added.map_err(crate::Error::Sockets)?;
+            devices.idle = idle;
         }
         Ok(devices)
     }
@@ -305,6 +314,11 @@ impl Devices {
     /// As [`sing_kernel::hal::Hal::devices`].
     pub(crate) fn list(&self) -> &[Device] {
         &self.list
+    }
+
+    /// What the kernel's thread does when it has nothing to run.
+    pub(crate) fn idle(&self) -> Option<&Idle> {
+        self.idle.as_ref()
     }
 
     /// The devices' lines, one bit each.

@@ -2,10 +2,21 @@
 //! of `sing-sockets`.
 //!
 //! It looks like a virtio device with two queues: blocks that the system sends, and blocks that the
-//! device fills as soon as it has something. A thread of the device's own does all that concerns
-//! the host ([`Sockets`]); what is sent waits for it, in order.
+//! device fills as soon as it has something. None of the calls to the host waits, and most are made
+//! on the kernel's thread, as to hand a message to another thread costs as much as to send it: what
+//! is sent is served at once if it takes few calls, and what the host has is looked for when the
+//! kernel has nothing to run ([`Idle`]), for all sockets together. Then the kernel's thread itself
+//! waits for the host.
+//!
+//! A thread of the device's own does the rest: what takes longer, and what comes while the kernel is
+//! at work for long. While there is traffic it looks once in a [`TICK`]; when there has been none
+//! for a while it waits for the host.
 //!
 //! Invariants:
+//! - The kernel's thread never waits for the device's: where that is using the [`Sockets`], or has
+//!   something to serve before, it is given the block.
+//! - What the host has is never left: when the kernel's thread does not wait for it, the device's
+//!   does, or looks within a [`TICK`].
 //! - What waits is bounded by the queue and [`WAITING`]: when little waits, a block is copied and
 //!   given back at once; otherwise it stays where it is until the thread serves it. So the system
 //!   waits for few copies, whatever its queue holds. A block that is too large ends the session.
@@ -13,21 +24,20 @@
 
 use super::mmio::{Model, Ticket, Transport};
 use super::queue::{Chain, bytes};
-use super::sockets_host::{Sockets, WAKE};
+use super::sockets_host::Sockets;
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::Batch;
 use crate::signals;
 use crate::thread::{Kernel, quiet_thread};
-use rustix::buffer::spare_capacity;
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sing_sockets::{BLOCK, DEVICE, RECEIVE, SEND};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Stack of the device's thread.
 const STACK: usize = 128 << 10;
@@ -39,8 +49,13 @@ const MOST: u64 = 4096;
 const OTHERS: u64 = 800;
 /// Of the descriptors of a process that may have only few, the part that is for sockets.
 const PART: u64 = 8;
-/// Events that are taken from the host in one step.
-const EVENTS: usize = 256;
+/// How long the host may have something while the kernel is at work, before the thread looks.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
+/// Ticks without traffic before the thread waits for the host.
+const QUIET: u32 = 20;
 
 /// Why there is no device.
 #[derive(Debug)]
@@ -84,16 +99,44 @@ struct Jobs {
     queue: Mutex<Queue>,
     /// Set by the thread before it looks for the last time whether there is a job, and sleeps.
     sleeps: AtomicBool,
-    /// Set by the thread before it tries for the last time to give a batch to the system, and waits
-    /// for a block.
-    lacks: AtomicBool,
+    /// Set beside it when it sleeps without end.
+    deep: AtomicBool,
+    /// The kernel's thread waits for the host: the other need not look.
+    watched: AtomicBool,
+    /// How often the kernel's thread has found something.
+    found: AtomicU32,
     wake: OwnedFd,
 }
 
 impl Jobs {
+    fn new(wake: OwnedFd) -> Jobs {
+        Jobs {
+            queue: Mutex::default(),
+            sleeps: AtomicBool::new(false),
+            deep: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
+            found: AtomicU32::new(0),
+            wake,
+        }
+    }
+
     fn wake(&self) {
         // It fails only when it was written to so often that the thread wakes all the same.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Wakes the thread if it sleeps.
+    fn rouse(&self) {
+        if self.sleeps.swap(false, Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    /// Wakes the thread if it would not look by itself.
+    fn rouse_deep(&self) {
+        if self.deep.swap(false, Ordering::SeqCst) {
+            self.wake();
+        }
     }
 
     fn add(&self, job: Job) {
@@ -106,9 +149,7 @@ impl Jobs {
         }
         queue.list.push_back(job);
         drop(queue);
-        if self.sleeps.swap(false, Ordering::SeqCst) {
-            self.wake();
-        }
+        self.rouse();
     }
 
     fn waiting(&self) -> usize {
@@ -151,27 +192,124 @@ fn descriptors() -> usize {
     left.min(MOST) as usize
 }
 
+/// The sockets, and what they have for the system, until it has room.
+struct Served {
+    sockets: Sockets,
+    batch: Batch,
+}
+
+impl Served {
+    /// Hears what the host says, and gives the system what there is for it: whether there was
+    /// anything, and whether an interrupt is now to be delivered.
+    fn turn(&mut self, transport: &Transport) -> (bool, bool) {
+        let found = self.sockets.hear();
+        if self.batch.is_empty() {
+            self.sockets.fill(&mut self.batch);
+        }
+        if self.batch.is_empty() {
+            return (found, false);
+        }
+        let bytes = self.batch.bytes();
+        let fill = |chain: &mut Chain| chain.fill(bytes) as u32;
+        match transport.fill(RECEIVE as usize, fill) {
+            Some(tell) => {
+                self.batch.clear();
+                (true, tell)
+            }
+            None => (found, false),
+        }
+    }
+
+    /// Whether the next turn has something for the system, if that has room.
+    fn has_something(&self) -> bool {
+        self.batch.is_empty() && self.sockets.has_something()
+    }
+}
+
+/// What the kernel's thread does for the device when it has nothing to run.
+pub(crate) struct Idle {
+    jobs: Arc<Jobs>,
+    served: Arc<Mutex<Served>>,
+    transport: Arc<Transport>,
+    host: RawFd,
+}
+
+/// What the kernel's thread is to do then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Deliver interrupts.
+    Deliver,
+    /// Sleep until the host has something, too.
+    Watch,
+    /// Sleep: the device's thread is at work.
+    Sleep,
+}
+
+impl Idle {
+    /// Looks what the host has.
+    pub(crate) fn look(&self) -> Next {
+        let Ok(mut served) = self.served.try_lock() else {
+            return Next::Sleep;
+        };
+        if !self.jobs.is_empty() {
+            return Next::Sleep;
+        }
+        let (found, tell) = served.turn(&self.transport);
+        if found {
+            self.jobs.found.fetch_add(1, Ordering::Relaxed);
+        }
+        if tell { Next::Deliver } else { Next::Watch }
+    }
+
+    /// What becomes readable when the host has something.
+    pub(crate) fn host(&self) -> RawFd {
+        self.host
+    }
+
+    /// The kernel's thread is going to wait for that, or has waited.
+    pub(crate) fn watches(&self, watches: bool) {
+        self.jobs.watched.store(watches, Ordering::SeqCst);
+    }
+}
+
 /// Starts the device's thread.
 pub(super) fn start(
     policy: HostSockets,
     transport: &Arc<Transport>,
-) -> Result<Box<dyn Model>, SocketsError> {
+) -> Result<(Box<dyn Model>, Idle), SocketsError> {
     let refused = |error: rustix::io::Errno| SocketsError(error.into());
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let wake = eventfd(0, flags).map_err(refused)?;
-    let sockets = Sockets::new(policy, descriptors(), &wake).map_err(refused)?;
-    let jobs = Arc::new(Jobs {
-        queue: Mutex::default(),
-        sleeps: AtomicBool::new(false),
-        lacks: AtomicBool::new(false),
-        wake,
-    });
+    let sockets = Sockets::new(policy, descriptors()).map_err(refused)?;
+    let host = Arc::clone(sockets.epoll());
+    let jobs = Arc::new(Jobs::new(wake));
+    let served = Arc::new(Mutex::new(Served {
+        sockets,
+        batch: Batch::new(),
+    }));
+    let idle = Idle {
+        jobs: Arc::clone(&jobs),
+        served: Arc::clone(&served),
+        transport: Arc::clone(transport),
+        // It is the sockets', which are never gone.
+        host: host.as_raw_fd(),
+    };
     let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
+    let shared = Arc::clone(&served);
     quiet_thread("sockets", STACK, move |kernel| {
-        work(&worker, sockets, &transport, kernel);
+        work(&worker, &shared, &host, &transport, kernel);
     })
     .map_err(SocketsError)?;
-    Ok(Box::new(SocketsModel { jobs }))
+    let model = SocketsModel {
+        jobs,
+        served,
+        bytes: Vec::new(),
+    };
+    Ok((Box::new(model), idle))
+}
+
+fn lock(served: &Mutex<Served>) -> MutexGuard<'_, Served> {
+    served.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Copies a block that has stayed with the device, and gives it back; nothing if the device has been
@@ -185,72 +323,109 @@ fn take(transport: &Transport, ticket: Ticket, message: &mut Vec<u8>) -> bool {
 }
 
 /// Serves as long as the system runs.
-fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel) {
-    let mut batch = Batch::new();
-    let mut events = Vec::with_capacity(EVENTS);
+fn work(
+    jobs: &Jobs,
+    shared: &Mutex<Served>,
+    host: &OwnedFd,
+    transport: &Transport,
+    kernel: Kernel,
+) {
     // Kept for its room.
     let mut taken = Vec::new();
+    let (mut quiet, mut seen) = (0, 0);
     loop {
         let mut tell = false;
-        while sockets.has_room()
+        // A job is taken and served under one lock: none that comes later overtakes it.
+        let mut served = lock(shared);
+        while served.sockets.has_room()
             && let Some(job) = jobs.next()
         {
             match job {
-                Job::Serve(message) => sockets.serve(&message),
+                Job::Serve(message) => served.sockets.serve(&message),
                 Job::Take(ticket) => {
                     tell |= take(transport, ticket, &mut taken);
-                    sockets.serve(&taken);
+                    served.sockets.serve(&taken);
                 }
                 Job::Reset => {
-                    sockets.clear();
-                    batch.clear();
+                    served.sockets.clear();
+                    served.batch.clear();
                 }
             }
         }
-        if batch.is_empty() {
-            sockets.fill(&mut batch);
-        }
-        let mut full = !batch.is_empty();
-        // Again when the system knows that there is a wait: it may have added a block just before.
-        for last in [false, true] {
-            if !full {
-                break;
-            }
-            jobs.lacks.store(last, Ordering::SeqCst);
-            let fill = |chain: &mut Chain| chain.fill(batch.bytes()) as u32;
-            if let Some(now) = transport.fill(RECEIVE as usize, fill) {
-                tell |= now;
-                full = false;
-                batch.clear();
-            }
-        }
-        if tell {
+        let (found, told) = served.turn(transport);
+        drop(served);
+        if tell || told {
             kernel.signal(signals::DEVICE);
         }
-        // While a batch waits for room, only the system or the host can change anything; a job that
-        // came before the system knew of the wait wakes nobody.
-        jobs.sleeps.store(true, Ordering::SeqCst);
-        let come = sockets.has_room() && !jobs.is_empty();
-        let busy = come || !full && sockets.has_something();
-        let wait = busy.then_some(Timespec::default());
-        let woken = epoll::wait(sockets.epoll(), spare_capacity(&mut events), wait.as_ref());
-        jobs.sleeps.store(false, Ordering::SeqCst);
-        // An interrupted call is made again.
-        if woken.is_err() {
-            continue;
+        if found {
+            quiet = 0;
         }
-        for event in events.drain(..) {
-            if event.data.u64() == WAKE {
-                let _ = rustix::io::read(&jobs.wake, &mut [0; 8]);
-            } else {
-                sockets.ready(&event);
+        jobs.sleeps.store(true, Ordering::SeqCst);
+        jobs.deep.store(quiet >= QUIET, Ordering::SeqCst);
+        // A job, or something for the system, that came before it was known that this thread sleeps
+        // wakes nobody.
+        let served = lock(shared);
+        let busy = served.sockets.has_room() && !jobs.is_empty() || served.has_something();
+        drop(served);
+        while !busy && !wait(jobs, host, quiet >= QUIET) {
+            let found = jobs.found.load(Ordering::Relaxed);
+            quiet = if found == seen { quiet + 1 } else { 0 };
+            seen = found;
+            if quiet >= QUIET || !jobs.watched.load(Ordering::SeqCst) {
+                break;
             }
         }
+        jobs.sleeps.store(false, Ordering::SeqCst);
+        jobs.deep.store(false, Ordering::SeqCst);
     }
+}
+
+/// Waits until the thread is woken, or the host has something; or, unless `deep`, for a tick.
+/// Whether it was woken before that.
+fn wait(jobs: &Jobs, host: &OwnedFd, deep: bool) -> bool {
+    let mut fds = [
+        PollFd::new(&jobs.wake, PollFlags::IN),
+        PollFd::new(host, PollFlags::IN),
+    ];
+    let (fds, tick) = match deep {
+        true => (&mut fds[..], None),
+        false => (&mut fds[..1], Some(&TICK)),
+    };
+    // An interrupted wait is as good as a tick.
+    let woken = poll(fds, tick).is_ok_and(|count| count > 0);
+    if fds[0].revents().contains(PollFlags::IN) {
+        let _ = rustix::io::read(&jobs.wake, &mut [0; 8]);
+    }
+    woken
 }
 
 struct SocketsModel {
     jobs: Arc<Jobs>,
+    served: Arc<Mutex<Served>>,
+    /// A copy of the block that is served at once, kept for its room.
+    bytes: Vec<u8>,
+}
+
+impl SocketsModel {
+    /// Serves at once what can be, of a block for which nothing has to wait; whether it could be
+    /// begun. What is left is the thread's.
+    fn serve_now(&mut self, chain: &Chain) -> bool {
+        let Ok(mut served) = self.served.try_lock() else {
+            return false;
+        };
+        // The thread takes what it serves with the lock that is held here.
+        if !served.sockets.has_room() || !self.jobs.is_empty() {
+            return false;
+        }
+        chain.copy_to(&mut self.bytes);
+        let left = served.sockets.serve_quick(&self.bytes);
+        if !left.is_empty() {
+            self.jobs.add(Job::Serve(left.to_vec()));
+        } else if served.has_something() {
+            self.jobs.rouse_deep();
+        }
+        true
+    }
 }
 
 impl Model for SocketsModel {
@@ -264,8 +439,9 @@ impl Model for SocketsModel {
 
     fn keeps(&mut self, queue: usize) -> bool {
         let keeps = queue == RECEIVE as usize;
-        if keeps && self.jobs.lacks.swap(false, Ordering::SeqCst) {
-            self.jobs.wake();
+        if keeps {
+            // Something may have waited for the room.
+            self.jobs.rouse_deep();
         }
         keeps
     }
@@ -285,7 +461,9 @@ impl Model for SocketsModel {
             self.jobs.add(Job::Take(ticket));
             return None;
         }
-        self.jobs.add(Job::Serve(chain.copy()));
+        if !self.serve_now(chain) {
+            self.jobs.add(Job::Serve(chain.copy()));
+        }
         Some(0)
     }
 

@@ -1,7 +1,7 @@
 //! Sockets of the host, for the requests of a network that may be hostile.
 //!
-//! Everything here is done by one thread, and no call waits: what cannot be done now is done when
-//! the host says that it can ([`Sockets::ready`]).
+//! No call waits: what cannot be done now is done when the host says that it can
+//! ([`Sockets::hear`]).
 //!
 //! Invariants:
 //! - What is kept of a connection is bounded by [`WINDOW`]: more than that the system may not send,
@@ -12,31 +12,39 @@
 //! - A number of a socket that is gone means nothing, and does no harm.
 
 use super::sockets_policy::HostSockets;
-use super::sockets_stream::{Batch, Stream, fault};
+use super::sockets_stream::{Batch, Stream, fault, set_options};
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, accept_with, bind, listen, socket_with, sockopt,
+    AddressFamily, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, bind, listen,
+    socket_with, sockopt,
 };
 use sing_sockets::{BLOCK, Fault, HEAD, Head, OPEN, OUTWARD, Op, Place};
 use std::collections::{HashMap, VecDeque};
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 /// Answers that may wait for the system before no more requests are served.
 const ANSWERS: usize = 4096;
+/// Events that are taken from the host in one step.
+const EVENTS: usize = 64;
 /// Connections that a listener accepts in one step.
-const TURN: usize = 64;
+const TURN: usize = 16;
+/// Messages that are served at once, while the system waits.
+pub(super) const QUICK: usize = 32;
 /// The longest queue of connections that the host keeps for a listener.
 const BACKLOG: u32 = 1024;
-/// What says that the thread is to look for requests.
-pub(super) const WAKE: u64 = u64::MAX;
 
 /// A port at which the host listens for the system.
 struct Listener {
     sockets: Vec<OwnedFd>,
     /// The numbers of the next connections.
     offers: VecDeque<u32>,
+    /// There may be connections to accept: the host says so once.
+    come: bool,
 }
 
 enum Socket {
@@ -47,7 +55,7 @@ enum Socket {
 /// All sockets of the system.
 pub(super) struct Sockets {
     policy: HostSockets,
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     all: HashMap<u32, Socket>,
     /// Sockets and offers, and the most there can be.
     used: usize,
@@ -82,16 +90,16 @@ fn listens(at: SocketAddr, backlog: u32) -> Result<OwnedFd, Errno> {
     if at.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
+    set_options(&socket)?;
     bind(&socket, &at)?;
     listen(&socket, backlog.clamp(1, BACKLOG).cast_signed())?;
     Ok(socket)
 }
 
 impl Sockets {
-    /// None yet; at most so many. `wake`: what becomes readable when there are requests.
-    pub(super) fn new(policy: HostSockets, most: usize, wake: &OwnedFd) -> Result<Sockets, Errno> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+    /// None yet; at most so many.
+    pub(super) fn new(policy: HostSockets, most: usize) -> Result<Sockets, Errno> {
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         Ok(Sockets {
             policy,
             epoll,
@@ -106,7 +114,7 @@ impl Sockets {
     }
 
     /// What the host is to be asked for what has happened.
-    pub(super) fn epoll(&self) -> &OwnedFd {
+    pub(super) fn epoll(&self) -> &Arc<OwnedFd> {
         &self.epoll
     }
 
@@ -142,10 +150,46 @@ impl Sockets {
     }
 
     /// Serves a block of messages.
-    pub(super) fn serve(&mut self, mut bytes: &[u8]) {
+    pub(super) fn serve(&mut self, bytes: &[u8]) {
+        self.serve_while(bytes, |_, _| true);
+    }
+
+    /// Serves what takes few calls of the host's, at most [`QUICK`] messages; what is left.
+    pub(super) fn serve_quick<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let mut left = QUICK;
+        self.serve_while(bytes, |sockets, head| {
+            let quick = left > 0 && head.is_some_and(|head| sockets.is_quick(head));
+            left = left.saturating_sub(1);
+            quick
+        })
+    }
+
+    /// Whether a message is served at once.
+    fn is_quick(&self, head: &Head) -> bool {
+        match head.op {
+            Op::Data | Op::Taken | Op::End => true,
+            // A listener's `Close` may let others accept.
+            Op::Close => !self.short && matches!(self.all.get(&head.id), Some(Socket::Stream(_))),
+            Op::Accept => matches!(self.all.get(&head.id), Some(Socket::Listener(l)) if !l.come),
+            _ => false,
+        }
+    }
+
+    /// Serves messages as long as `goes_on` says so, which gets `None` for what is no message; what
+    /// is left.
+    fn serve_while<'a>(
+        &mut self,
+        mut bytes: &'a [u8],
+        mut goes_on: impl FnMut(&Sockets, Option<&Head>) -> bool,
+    ) -> &'a [u8] {
         while !bytes.is_empty() {
-            let Ok((head, data, rest)) = Head::split(bytes) else {
-                return self.lose();
+            let message = Head::split(bytes).ok();
+            if !goes_on(self, message.as_ref().map(|(head, ..)| head)) {
+                break;
+            }
+            let Some((head, data, rest)) = message else {
+                self.lose();
+                return &[];
             };
             bytes = rest;
             if head.op == Op::Hello {
@@ -158,6 +202,7 @@ impl Sockets {
                 self.request(&head, data);
             }
         }
+        bytes
     }
 
     fn request(&mut self, head: &Head, data: &[u8]) {
@@ -206,7 +251,8 @@ impl Sockets {
 
     /// Has the host tell what happens to a socket.
     fn watch(&self, socket: impl AsFd, id: u32) -> Result<(), Fault> {
-        let all = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let read = EventFlags::IN | EventFlags::PRI | EventFlags::RDHUP;
+        let all = read | EventFlags::OUT | EventFlags::ET;
         epoll::add(&self.epoll, socket, EventData::new_u64(id.into()), all).map_err(fault)
     }
 
@@ -232,7 +278,11 @@ impl Sockets {
         }
         self.used += sockets.len();
         let offers = VecDeque::new();
-        let listener = Socket::Listener(Listener { sockets, offers });
+        let listener = Socket::Listener(Listener {
+            sockets,
+            offers,
+            come: false,
+        });
         self.all.insert(head.id, listener);
         Ok(())
     }
@@ -257,21 +307,25 @@ impl Sockets {
             let Some(Socket::Listener(listener)) = self.all.get_mut(&id) else {
                 return;
             };
-            let Some(&number) = listener.offers.front() else {
+            let Some(&number) = listener.offers.front().filter(|_| listener.come) else {
                 return;
             };
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let mut found = Err(Errno::AGAIN);
             for socket in &listener.sockets {
-                found = accept_with(socket, flags);
-                if found.is_ok() {
+                found = acceptfrom_with(socket, flags);
+                if !matches!(found, Err(Errno::AGAIN)) {
                     break;
                 }
             }
             match found {
-                Ok(socket) => {
+                Ok((socket, from)) => {
                     listener.offers.pop_front();
-                    self.begin(number, socket);
+                    self.begin(number, socket, from);
+                }
+                Err(Errno::AGAIN) => {
+                    listener.come = false;
+                    return;
                 }
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
                     self.short = true;
@@ -287,11 +341,11 @@ impl Sockets {
     }
 
     /// Takes a connection that a listener has accepted. Its number was counted when it was offered.
-    fn begin(&mut self, number: u32, socket: OwnedFd) {
+    fn begin(&mut self, number: u32, socket: OwnedFd, from: Option<SocketAddrAny>) {
         if self.all.contains_key(&number) {
             return self.lose();
         }
-        let begun = Stream::accepted(socket).and_then(|(stream, local, remote)| {
+        let begun = Stream::accepted(socket, from).and_then(|(stream, local, remote)| {
             self.watch(stream.socket(), number)
                 .map_err(|_| Errno::NOMEM)?;
             Ok((stream, local, remote))
@@ -338,13 +392,30 @@ impl Sockets {
         }
     }
 
+    /// Serves what the host says now, of at most [`EVENTS`] sockets; whether it said anything.
+    pub(super) fn hear(&mut self) -> bool {
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS];
+        let now = Timespec::default();
+        // An interrupted call is made again, by the next who asks.
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else {
+            return false;
+        };
+        for event in &*events {
+            self.ready(event);
+        }
+        !events.is_empty()
+    }
+
     /// Serves what the host has said of a socket.
-    pub(super) fn ready(&mut self, event: &Event) {
+    fn ready(&mut self, event: &Event) {
         let Ok(id) = u32::try_from(event.data.u64()) else {
             return;
         };
         match self.all.get_mut(&id) {
-            Some(Socket::Listener(_)) => self.accept(id),
+            Some(Socket::Listener(listener)) => {
+                listener.come = true;
+                self.accept(id);
+            }
             Some(Socket::Stream(stream)) => {
                 let flags = event.flags;
                 if let Some(local) = stream.ready(flags) {

@@ -1,10 +1,14 @@
-//! What the device takes from its driver before its thread has served it.
+//! What the device takes from its driver, and what it serves before its thread does.
 
-use super::{Job, Jobs, SocketsModel, WAITING, take};
+use super::{Idle, Job, Jobs, Next, Served, SocketsModel, WAITING, take};
 use crate::devices::mmio::Transport;
+use crate::devices::sockets_host::Sockets;
+use crate::devices::sockets_policy::HostSockets;
+use crate::devices::sockets_stream::Batch;
 use rustix::event::{EventfdFlags, eventfd};
-use sing_sockets::{BLOCK, SEND};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sing_sockets::{BLOCK, HEAD, Head, Op, SEND};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const SIZE: usize = 8;
@@ -13,18 +17,25 @@ const SIZE: usize = 8;
 type Ring = Box<[AtomicU64; 64]>;
 
 /// A device without its thread, and with a queue of this ring.
-fn device(ring: &Ring) -> (Transport, Arc<Jobs>) {
+fn device(ring: &Ring) -> (Arc<Transport>, Arc<Jobs>, Idle) {
     let wake = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
-    let jobs = Arc::new(Jobs {
-        queue: Mutex::default(),
-        sleeps: AtomicBool::new(false),
-        lacks: AtomicBool::new(false),
-        wake,
-    });
+    let sockets = Sockets::new(HostSockets::Loopback, 8).unwrap();
+    let host = sockets.epoll().as_raw_fd();
+    let batch = Batch::new();
+    let served = Arc::new(Mutex::new(Served { sockets, batch }));
+    let jobs = Arc::new(Jobs::new(wake));
     // Line 30 stays masked, so that nobody is signalled.
-    let transport = Transport::new(30);
+    let transport = Arc::new(Transport::new(30));
+    let idle = Idle {
+        jobs: Arc::clone(&jobs),
+        served: Arc::clone(&served),
+        transport: Arc::clone(&transport),
+        host,
+    };
     let model = SocketsModel {
         jobs: Arc::clone(&jobs),
+        served,
+        bytes: Vec::new(),
     };
     transport.install(Box::new(model));
     let set = |register, value: u64| transport.write(register, 4, value);
@@ -40,7 +51,7 @@ fn device(ring: &Ring) -> (Transport, Arc<Jobs>) {
     set(0x44, 1);
     assert_eq!(transport.read(0x44, 4), 1, "the queue was refused");
     set(0x70, 15);
-    (transport, jobs)
+    (transport, jobs, idle)
 }
 
 /// Has the driver's part say that so many requests were added, in the order of their descriptors.
@@ -61,7 +72,10 @@ fn used(ring: &Ring) -> usize {
 fn a_queue_of_large_blocks_is_not_copied_at_once_and_is_served_in_order() {
     let blocks: Vec<Vec<u8>> = (0..SIZE).map(|n| vec![n as u8; BLOCK]).collect();
     let ring: Ring = Box::new([const { AtomicU64::new(0) }; 64]);
-    let (transport, jobs) = device(&ring);
+    let (transport, jobs, idle) = device(&ring);
+    // The thread is at work.
+    let _busy = idle.served.lock().unwrap();
+    assert_eq!(idle.look(), Next::Sleep);
     for (place, block) in blocks.iter().enumerate() {
         ring[place * 2].store(block.as_ptr() as u64, Ordering::SeqCst);
         ring[place * 2 + 1].store(BLOCK as u64, Ordering::SeqCst);
@@ -95,4 +109,44 @@ fn a_queue_of_large_blocks_is_not_copied_at_once_and_is_served_in_order() {
     transport.reset();
     take(&transport, ticket, &mut taken);
     assert!(taken.is_empty());
+}
+
+#[test]
+fn what_takes_few_calls_is_served_at_once_and_in_order() {
+    let ring: Ring = Box::new([const { AtomicU64::new(0) }; 64]);
+    let (transport, jobs, idle) = device(&ring);
+    let hello = Head::new(Op::Hello, 0, 0).encode().to_vec();
+    // Many that mean nothing, as no such socket is there.
+    let quick = Head::new(Op::End, 1, 0).encode();
+    let many = quick.repeat(2 * super::super::sockets_host::QUICK);
+    let blocks = [&hello[..], &quick, &many, &quick];
+    for (place, block) in blocks.iter().enumerate() {
+        ring[place * 2].store(block.as_ptr() as u64, Ordering::SeqCst);
+        ring[place * 2 + 1].store(block.len() as u64, Ordering::SeqCst);
+    }
+    let mut count = 0;
+    let mut add_one = || {
+        count += 1;
+        add(&ring, count);
+        transport.write(0x50, 4, u64::from(SEND));
+        used(&ring)
+    };
+    // To begin a session is the thread's, and what comes behind it waits for that.
+    assert_eq!((add_one(), add_one()), (1, 2));
+    assert_eq!(idle.look(), Next::Sleep);
+    let next = || match jobs.next() {
+        Some(Job::Serve(message)) => message,
+        _ => panic!("a block is lost"),
+    };
+    for block in [&hello[..], &quick] {
+        assert!(next() == block);
+        idle.served.lock().unwrap().sockets.serve(block);
+    }
+    assert!(jobs.is_empty());
+    assert_eq!(idle.look(), Next::Watch);
+    // Of many, the thread has the rest, and all that comes behind it.
+    assert_eq!((add_one(), add_one()), (3, 4));
+    assert_eq!(next().len(), many.len() / 2);
+    assert!(next() == quick && quick.len() == HEAD);
+    assert!(jobs.is_empty());
 }

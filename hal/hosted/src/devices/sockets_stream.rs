@@ -10,8 +10,8 @@ use super::sockets_host::{address, family, socket};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendFlags, Shutdown, bind, connect, getpeername, getsockname, recv, send, shutdown,
-    sockopt,
+    RecvFlags, SendFlags, Shutdown, SocketAddrAny, bind, connect, getsockname, recv, send,
+    shutdown, sockopt,
 };
 use sing_sockets::{BLOCK, Fault, HEAD, Head, Op, Place, WINDOW};
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,8 @@ const ASK: Duration = Duration::from_secs(15);
 const QUESTIONS: u32 = 3;
 /// Milliseconds after which the other side is taken for gone that does not acknowledge.
 const PATIENCE: u32 = 60_000;
-/// The least that is said to be taken, unless nothing is left: each message has its price.
+/// The least that is said to be taken: each message has its price, and the rest of the window is
+/// room enough meanwhile.
 const LEAST: usize = WINDOW / 4;
 
 /// The host's reason in the words of the contract.
@@ -114,6 +115,9 @@ pub(super) struct Stream {
     /// What the host has said last.
     readable: bool,
     writable: bool,
+    /// It is read until the host has nothing more, as the other side has ended, which the host says
+    /// but once, or has sent urgent data, at which a read stops short.
+    to_end: bool,
     /// The system has ended its direction, and the socket has been told.
     ending: bool,
     ended: bool,
@@ -125,7 +129,7 @@ pub(super) struct Stream {
 }
 
 /// An end of a connection as messages have it.
-fn place(end: Result<rustix::net::SocketAddrAny, Errno>) -> Result<Place, Errno> {
+fn place(end: Result<SocketAddrAny, Errno>) -> Result<Place, Errno> {
     let end = SocketAddr::try_from(end?)?;
     let address = match end.ip() {
         IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -137,15 +141,19 @@ fn place(end: Result<rustix::net::SocketAddrAny, Errno>) -> Result<Place, Errno>
     })
 }
 
+/// Sets what every connection has; of a listener, those that it accepts have the same.
+pub(super) fn set_options(socket: &OwnedFd) -> Result<(), Errno> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, ASK)?;
+    sockopt::set_tcp_keepintvl(socket, ASK)?;
+    sockopt::set_tcp_keepcnt(socket, QUESTIONS)?;
+    sockopt::set_tcp_user_timeout(socket, PATIENCE)
+}
+
 impl Stream {
-    fn new(socket: OwnedFd) -> Result<Stream, Errno> {
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        sockopt::set_socket_keepalive(&socket, true)?;
-        sockopt::set_tcp_keepidle(&socket, ASK)?;
-        sockopt::set_tcp_keepintvl(&socket, ASK)?;
-        sockopt::set_tcp_keepcnt(&socket, QUESTIONS)?;
-        sockopt::set_tcp_user_timeout(&socket, PATIENCE)?;
-        Ok(Stream {
+    fn new(socket: OwnedFd) -> Stream {
+        Stream {
             socket,
             connected: false,
             out: Vec::new(),
@@ -154,18 +162,20 @@ impl Stream {
             credit: WINDOW,
             readable: false,
             writable: false,
+            to_end: false,
             ending: false,
             ended: false,
             heard: false,
             fault: None,
             queued: false,
-        })
+        }
     }
 
     /// Begins a connection, from a port if there is one.
     pub(super) fn connect(local: Place, remote: Place) -> Result<Stream, Errno> {
         let to = address(remote);
-        let stream = Stream::new(socket(family(to.ip()))?)?;
+        let stream = Stream::new(socket(family(to.ip()))?);
+        set_options(&stream.socket)?;
         if local.port != 0 {
             let mut from = address(local);
             if from.ip().is_unspecified() && to.is_ipv4() {
@@ -180,13 +190,16 @@ impl Stream {
         }
     }
 
-    /// One that was accepted, and its ends: the near and the far one.
-    pub(super) fn accepted(socket: OwnedFd) -> Result<(Stream, Place, Place), Errno> {
+    /// One that was accepted, with its listener's options, and its ends: the near and the far one.
+    pub(super) fn accepted(
+        socket: OwnedFd,
+        from: Option<SocketAddrAny>,
+    ) -> Result<(Stream, Place, Place), Errno> {
         let (local, remote) = (
             place(getsockname(&socket))?,
-            place(getpeername(&socket)?.ok_or(Errno::NOTCONN))?,
+            place(from.ok_or(Errno::NOTCONN))?,
         );
-        let mut stream = Stream::new(socket)?;
+        let mut stream = Stream::new(socket);
         stream.connected = true;
         Ok((stream, local, remote))
     }
@@ -207,7 +220,8 @@ impl Stream {
     /// Takes what the host has said. If the connection has just come about, its near end.
     pub(super) fn ready(&mut self, flags: EventFlags) -> Option<Place> {
         let gone = EventFlags::HUP | EventFlags::ERR;
-        self.readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP | gone);
+        self.to_end |= flags.intersects(EventFlags::RDHUP | EventFlags::PRI | gone);
+        self.readable |= self.to_end || flags.contains(EventFlags::IN);
         self.writable |= flags.intersects(EventFlags::OUT | gone);
         let mut near = None;
         if !self.connected && self.writable {
@@ -297,7 +311,7 @@ impl Stream {
     }
 
     fn tells(&self) -> bool {
-        self.taken >= LEAST || self.taken > 0 && self.out.is_empty()
+        self.taken >= LEAST
     }
 
     /// Whether there may be something to read, and room for it.
@@ -324,8 +338,11 @@ impl Stream {
         }
         if self.reads() {
             let socket = &self.socket;
+            let mut short = false;
             let read = |room: &mut [u8]| {
+                let most = room.len();
                 let (count, _) = recv(socket, room, RecvFlags::empty())?;
+                short = count < most;
                 Ok(count)
             };
             match batch.data(id, self.credit.min(WINDOW), read) {
@@ -333,7 +350,12 @@ impl Stream {
                     self.heard = true;
                     batch.push(&Head::new(Op::End, id, 0).encode());
                 }
-                Ok(count) => self.credit -= count,
+                Ok(count) => {
+                    self.credit -= count;
+                    // Less than there was room for: all that there was. The host says when there is
+                    // more, so that it need not be asked in vain (epoll(7), question 9).
+                    self.readable &= !short || self.to_end;
+                }
                 Err(Errno::AGAIN) => self.readable = false,
                 Err(Errno::INTR) => {}
                 Err(error) => {

@@ -18,6 +18,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Bound::Included;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use loading::{LEAST, Loading};
 pub(crate) use place::function_at;
 use sing_arch::lock::SpinLock;
@@ -55,6 +56,8 @@ pub(crate) struct Installed {
     pub(crate) budget: u64,
     /// Bytes of the stack of each thread of a SIP of this image.
     pub(crate) stack: u64,
+    /// Bytes of memory that the last SIP of this image came to have.
+    expected: AtomicU64,
 }
 
 struct Registry {
@@ -297,6 +300,16 @@ fn frame_size(code: &[u8]) -> u64 {
 }
 
 impl Installed {
+    /// Returns the bytes of memory that its next SIP may come to have.
+    pub(crate) fn expected(&self) -> u64 {
+        self.expected.load(Relaxed)
+    }
+
+    /// Notes how many its last SIP came to have.
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.expected.store(bytes, Relaxed);
+    }
+
     /// Returns what was called if this is the address behind a call in the image's code.
     pub(crate) fn called_before(&self, pc: u64) -> Option<Callee> {
         let before = pc.checked_sub(self.template.code().start)?;

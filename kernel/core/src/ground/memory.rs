@@ -21,8 +21,12 @@ use sing_image::meta::MemoryMode;
 
 /// The most bytes of memory that one step makes accessible.
 pub(crate) const PIECE: u64 = 256 << 10;
-/// Slots of up to this many committed bytes stay committed in the pool.
-const KEEP: u64 = 32 << 10;
+/// So many committed bytes of a slot stay committed in the pool: to clear them is quicker than to
+/// have the machine take them and give them again, page by page.
+const KEEP: u64 = 64 << 10;
+/// A slot of up to this many is small. Programs that need no more get no other from the pool: what
+/// stays committed is cleared after each.
+const SMALL: u64 = 32 << 10;
 /// The most slots and the most stacks of a kind that are kept for reuse.
 const POOL: usize = 256;
 /// The most memory that is kept for reuse: the machine's memory divided by this.
@@ -65,18 +69,34 @@ pub(crate) fn page_counts() -> (u64, u64, u64) {
 /// A range of addresses for one linear memory, from byte 0.
 pub(crate) type Slot = Committed;
 
+/// Slots of one size: those that are small, and the others.
+struct Kept([Vec<Slot>; 2]);
+
+impl Kept {
+    const NONE: Kept = Kept([const { Vec::new() }; 2]);
+
+    /// Takes a slot for a memory that may come to have so many bytes.
+    fn pop(&mut self, bytes: u64) -> Option<Slot> {
+        let [small, others] = &mut self.0;
+        match bytes <= SMALL {
+            true => small.pop().or_else(|| others.pop()),
+            false => others.pop().or_else(|| small.pop()),
+        }
+    }
+}
+
 struct Pool {
     /// Slots of the guard size.
-    guarded: Vec<Slot>,
+    guarded: Kept,
     /// Other slots, by `log2` of their size.
-    sized: [Vec<Slot>; 34],
+    sized: [Kept; 34],
     /// Stacks by `log2` of their size.
     stacks: [Vec<Stack>; 28],
 }
 
 static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
-    guarded: Vec::new(),
-    sized: [const { Vec::new() }; 34],
+    guarded: Kept::NONE,
+    sized: [Kept::NONE; 34],
     stacks: [const { Vec::new() }; 28],
 });
 
@@ -97,8 +117,8 @@ pub(crate) fn empty_pools() -> bool {
         sized,
         stacks,
     } = &mut *pool;
-    let slot = sized.iter_mut().find_map(Vec::pop);
-    let slot = slot.or_else(|| guarded.pop());
+    let slot = sized.iter_mut().find_map(|kept| kept.pop(u64::MAX));
+    let slot = slot.or_else(|| guarded.pop(u64::MAX));
     let stack = match &slot {
         None => stacks.iter_mut().find_map(Vec::pop),
         Some(_) => None,
@@ -114,14 +134,21 @@ pub(crate) fn empty_pools() -> bool {
 
 impl Slot {
     /// Takes a slot for a memory of `max` bytes, of which `len` exist and the first `used`,
-    /// [`PIECE`] at the most, will be written at once. Returns `None` if addresses or memory are
-    /// short.
-    pub(crate) fn take(mode: MemoryMode, max: u64, len: u64, used: u64) -> Option<Slot> {
+    /// [`PIECE`] at the most, will be written at once; one like it came to have `expected` in the
+    /// end. Returns `None` if addresses or memory are short.
+    pub(crate) fn take(
+        mode: MemoryMode,
+        max: u64,
+        len: u64,
+        used: u64,
+        expected: u64,
+    ) -> Option<Slot> {
+        let expected = expected.max(used);
         let (pooled, size) = match mode {
-            MemoryMode::Guard => (SLOTS.lock().guarded.pop(), (4u64 << 30) + GUARD),
+            MemoryMode::Guard => (SLOTS.lock().guarded.pop(expected), (4u64 << 30) + GUARD),
             MemoryMode::Explicit => {
                 let class = log2_ceil(max.max(1 << 16));
-                (SLOTS.lock().sized[class].pop(), 1u64 << class)
+                (SLOTS.lock().sized[class].pop(expected), 1u64 << class)
             }
         };
         let mut slot = match pooled {
@@ -132,7 +159,8 @@ impl Slot {
             }
             None => Slot::reserve(size)?,
         };
-        slot.lower(len.next_multiple_of(PAGE));
+        let most = if expected <= SMALL { SMALL } else { len };
+        slot.lower(len.min(most).next_multiple_of(PAGE));
         while used > slot.committed() {
             if slot.raise(used, len).is_none() {
                 slot.give();
@@ -199,11 +227,12 @@ impl Slot {
         self.lower(KEEP);
         self.clear();
         let mut pool = SLOTS.lock();
-        let list = if self.reserved() > 4 << 30 {
+        let Kept(lists) = if self.reserved() > 4 << 30 {
             &mut pool.guarded
         } else {
             &mut pool.sized[log2_ceil(self.reserved())]
         };
+        let list = &mut lists[usize::from(self.committed() > SMALL)];
         if list.len() >= POOL || !pools_have_room(self.committed()) || list.try_reserve(1).is_err()
         {
             drop(pool);

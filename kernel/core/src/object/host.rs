@@ -134,7 +134,7 @@ impl GuestMemory {
     #[must_use]
     pub fn new(mode: MemoryMode, max: u64, len: u64) -> Option<GuestMemory> {
         let memory = LinearMemory::default();
-        memory.place(Slot::take(mode, max, len, 0)?);
+        memory.place(Slot::take(mode, max, len, 0, 0)?);
         Some(GuestMemory(memory))
     }
 

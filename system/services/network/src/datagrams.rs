@@ -168,7 +168,7 @@ impl Network {
         Leg {
             link,
             socket: self.links[link]
-                .sockets
+                .sockets()
                 .add(socket(local, (IN, OUT), COUNT)),
             queue: 0,
             since: uptime(),
@@ -197,7 +197,7 @@ impl Network {
             self.slots.remove(slot);
         }
         for leg in &all.legs {
-            self.links[leg.link].sockets.remove(leg.socket);
+            self.links[leg.link].sockets().remove(leg.socket);
         }
         self.sockets.give_back(all.origin, all.legs.len());
         self.udp_ports.give_back(all.port);
@@ -330,7 +330,9 @@ impl Network {
                 Fate::Waits
             };
         }
-        let socket = self.links[link].sockets.get_mut::<udp::Socket>(leg.socket);
+        let socket = self.links[link]
+            .sockets()
+            .get_mut::<udp::Socket>(leg.socket);
         let before = socket.send_queue();
         match socket.send(data.len(), IpEndpoint::new(to.0.ip(), to.1)) {
             Ok(room) => {
@@ -354,7 +356,7 @@ impl Network {
         let now = uptime();
         for leg in &mut all.legs {
             let socket = self.links[leg.link]
-                .sockets
+                .sockets()
                 .get_mut::<udp::Socket>(leg.socket);
             let queue = socket.send_queue();
             if queue == 0 || queue < leg.queue {
@@ -405,7 +407,7 @@ impl Network {
         if all.input.is_none() {
             for leg in &all.legs {
                 let socket = self.links[leg.link]
-                    .sockets
+                    .sockets()
                     .get_mut::<udp::Socket>(leg.socket);
                 while socket.recv().is_ok() {}
             }
@@ -429,7 +431,7 @@ impl Network {
         for at in 0..all.legs.len() {
             let leg = &all.legs[at];
             let socket = self.links[leg.link]
-                .sockets
+                .sockets()
                 .get_mut::<udp::Socket>(leg.socket);
             while let Ok((data, about)) = socket.recv() {
                 let from = (Address::from(about.endpoint.addr), about.endpoint.port);

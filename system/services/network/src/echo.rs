@@ -111,7 +111,7 @@ impl Network {
             slot,
             origin,
             link,
-            socket: self.links[link].sockets.add(socket),
+            socket: self.links[link].sockets().add(socket),
             ident,
             to,
             bytes,
@@ -129,7 +129,7 @@ impl Network {
         for echo in &mut self.echoes {
             let link = &mut self.links[echo.link];
             let up = link.is_up_for(echo.to);
-            let socket = link.sockets.get_mut::<icmp::Socket>(echo.socket);
+            let socket = link.sockets().get_mut::<icmp::Socket>(echo.socket);
             let Some(sent) = echo.sent else {
                 if up {
                     emit(socket, echo);
@@ -173,7 +173,7 @@ impl Network {
             return;
         };
         let echo = self.echoes.swap_remove(at);
-        self.links[echo.link].sockets.remove(echo.socket);
+        self.links[echo.link].sockets().remove(echo.socket);
         self.sockets.give_back(echo.origin, 1);
     }
 

@@ -35,14 +35,18 @@ pub enum Stage {
 
 /// A socket, to be used.
 pub enum End<'a> {
-    Stack(&'a mut tcp::Socket<'static>),
+    /// The stack's, and what is set when it may have something to send.
+    Stack(&'a mut tcp::Socket<'static>, &'a mut bool),
     Host(&'a mut Host, u32),
 }
 
 impl Network {
     pub fn end_of(&mut self, at: At) -> End<'_> {
         match at {
-            At::Stack(link, socket) => End::Stack(self.links[link].tcp(socket)),
+            At::Stack(link, socket) => {
+                let (socket, used) = self.links[link].tcp(socket);
+                End::Stack(socket, used)
+            }
             At::Host(number) => End::Host(&mut self.host, number),
         }
     }
@@ -51,7 +55,7 @@ impl Network {
 impl End<'_> {
     pub fn stage(&mut self) -> Stage {
         match self {
-            End::Stack(socket) => match socket.state() {
+            End::Stack(socket, _) => match socket.state() {
                 State::Listen => Stage::Listens,
                 State::SynSent => Stage::Begun,
                 State::SynReceived => Stage::HalfOpen,
@@ -67,7 +71,7 @@ impl End<'_> {
     pub fn fault(&mut self) -> Option<TcpFault> {
         match self {
             // Those that were closed otherwise have lost their time-out ([`Link::poll`]).
-            End::Stack(socket) => socket.timeout().map(|_| TcpFault::TimedOut),
+            End::Stack(socket, _) => socket.timeout().map(|_| TcpFault::TimedOut),
             End::Host(host, number) => host.get(*number).map(|socket| socket.fault),
         }
     }
@@ -76,7 +80,7 @@ impl End<'_> {
     pub fn ends(&mut self) -> [(Address, u16); 2] {
         let none = (Address::ANY, 0);
         match self {
-            End::Stack(socket) => {
+            End::Stack(socket, _) => {
                 let end = |e: Option<smoltcp::wire::IpEndpoint>| {
                     e.map_or(none, |e| (Address::from(e.addr), e.port))
                 };
@@ -88,7 +92,8 @@ impl End<'_> {
 
     /// How long the other side may take to answer. The host has a time of its own.
     pub fn set_patience(&mut self, patience: Duration) {
-        if let End::Stack(socket) = self {
+        if let End::Stack(socket, used) = self {
+            **used = true;
             socket.set_timeout(Some(patience.into()));
         }
     }
@@ -96,7 +101,7 @@ impl End<'_> {
     /// Whether the other side has ended its direction.
     pub fn has_heard(&mut self) -> bool {
         match self {
-            End::Stack(socket) => matches!(
+            End::Stack(socket, _) => matches!(
                 socket.state(),
                 State::CloseWait | State::LastAck | State::Closing | State::TimeWait
             ),
@@ -107,7 +112,8 @@ impl End<'_> {
     /// Takes bytes of a block, from a place on; the first that is left.
     pub fn put(&mut self, block: &Block, mut at: usize) -> usize {
         match self {
-            End::Stack(socket) => {
+            End::Stack(socket, used) => {
+                **used |= at < block.len() && socket.can_send();
                 while at < block.len() && socket.can_send() {
                     let sent = socket.send(|room| {
                         let count = room.len().min(block.len() - at);
@@ -128,7 +134,7 @@ impl End<'_> {
     /// The bytes that have come and are not taken.
     pub fn waiting(&mut self) -> usize {
         match self {
-            End::Stack(socket) => socket.recv_queue(),
+            End::Stack(socket, _) => socket.recv_queue(),
             End::Host(host, number) => host.get(*number).map_or(0, |socket| socket.waiting()),
         }
     }
@@ -136,7 +142,7 @@ impl End<'_> {
     /// Whether more may come, or has.
     pub fn may_come(&mut self) -> bool {
         match self {
-            End::Stack(socket) => socket.may_recv(),
+            End::Stack(socket, _) => socket.may_recv(),
             End::Host(host, number) => host.get(*number).is_some_and(|socket| socket.may_come()),
         }
     }
@@ -146,7 +152,8 @@ impl End<'_> {
         let len = block.len();
         let mut at = 0;
         match self {
-            End::Stack(socket) => {
+            End::Stack(socket, used) => {
+                **used = true;
                 while at < len {
                     let got = socket.recv(|all| {
                         let count = all.len().min(len - at);
@@ -169,7 +176,8 @@ impl End<'_> {
     /// Takes all that has come, for nobody.
     pub fn discard(&mut self) {
         match self {
-            End::Stack(socket) => {
+            End::Stack(socket, used) => {
+                **used |= socket.can_recv();
                 while socket.can_recv() && socket.recv(|all| (all.len(), ())).is_ok() {}
             }
             End::Host(host, number) => host.take(*number, usize::MAX, |_| {}),
@@ -179,7 +187,10 @@ impl End<'_> {
     /// Ends this side's direction, behind all that was put.
     pub fn close(&mut self) {
         match self {
-            End::Stack(socket) => socket.close(),
+            End::Stack(socket, used) => {
+                **used = true;
+                socket.close();
+            }
             End::Host(host, number) => host.close(*number),
         }
     }
@@ -187,7 +198,10 @@ impl End<'_> {
     /// Ends both at once.
     pub fn abort(&mut self) {
         match self {
-            End::Stack(socket) => socket.abort(),
+            End::Stack(socket, used) => {
+                **used = true;
+                socket.abort();
+            }
             End::Host(host, number) => host.abort(*number),
         }
     }

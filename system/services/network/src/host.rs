@@ -33,7 +33,8 @@ const QUEUE: usize = 4096;
 const BUSY: usize = QUEUE / 4;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
-/// The least that the host is told to be taken, unless nothing is left.
+/// The least that the host is told to be taken: each message has its price, and the rest of the
+/// window is room enough meanwhile.
 const LEAST: usize = WINDOW / 4;
 
 pub type Receiving = HostSocketsContract::Imp<HostSocketsContract::Ready_Receive>;
@@ -55,6 +56,8 @@ pub struct HostSocket {
     taken: usize,
     /// How many bytes may be sent.
     credit: usize,
+    /// The connection whose it is; none of one that waits for a listener.
+    pub owner: Option<u32>,
 }
 
 impl HostSocket {
@@ -70,6 +73,7 @@ impl HostSocket {
             waiting: 0,
             taken: 0,
             credit: WINDOW,
+            owner: None,
         }
     }
 
@@ -114,8 +118,12 @@ pub struct Host {
     /// A copy of what has come, or goes, kept for its room.
     bytes: Vec<u8>,
     pub said: Vec<Said>,
-    /// Whether there is something that connections are to be looked at for.
+    /// Whether there is something that all connections are to be looked at for.
     pub changed: bool,
+    /// Connections of which something was heard.
+    pub heard: Vec<u32>,
+    /// Whether there is room again for what connections send.
+    pub has_room: bool,
 }
 
 impl Host {
@@ -180,6 +188,13 @@ impl Host {
     /// Whether the host can listen at this address.
     pub fn listens(&self, address: Address) -> bool {
         self.is_open() || self.is_up() && (address.is_any() || address.is_loopback())
+    }
+
+    /// A socket is a connection's from now on.
+    pub fn give(&mut self, number: u32, owner: u32) {
+        if let Some(socket) = self.sockets.get_mut(&number) {
+            socket.owner = Some(owner);
+        }
     }
 
     pub fn get(&self, number: u32) -> Option<&HostSocket> {
@@ -345,8 +360,7 @@ impl Host {
                 socket.come.pop_front();
             }
         }
-        let tells = socket.taken >= LEAST || socket.waiting == 0 && socket.taken > 0;
-        if tells && socket.stage == Stage::Open {
+        if socket.taken >= LEAST && socket.stage == Stage::Open {
             let taken = core::mem::take(&mut socket.taken);
             self.say(Head::new(Op::Taken, number, taken as u32));
         }
@@ -388,7 +402,6 @@ impl Host {
             };
         }
         self.bytes = bytes;
-        self.changed = true;
         good
     }
 
@@ -423,8 +436,10 @@ impl Host {
             None => self.out = Some(Out { block, len: 0 }),
         }
         self.sender = Some(next);
+        // Listeners that asked for nothing as too much waited.
+        self.changed |= self.is_busy();
         self.flush();
-        self.changed = true;
+        self.has_room = true;
         true
     }
 
@@ -449,6 +464,10 @@ impl Host {
             }
             return head.op != Op::Hello;
         };
+        match socket.owner {
+            Some(owner) => self.heard.push(owner),
+            None => self.changed = true,
+        }
         match (head.op, socket.stage) {
             (Op::Connected, Stage::Begun) => {
                 (socket.stage, socket.local) = (Stage::Open, end(head.local));

@@ -11,6 +11,7 @@ use crate::address::Address;
 use crate::card::Card;
 use crate::looped::Loop;
 use crate::routers::Routers;
+use crate::turns::Moved;
 use crate::wire::Wire;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -35,10 +36,17 @@ const ASK: Duration = Duration::from_secs(PATIENCE.as_secs() / 4);
 /// Rounds of packets in one step: what comes back over a loop at once is taken at once.
 const ROUNDS: usize = 8;
 
+/// What a connection's socket was like when it was looked at.
+pub type Glance = Option<(tcp::State, usize, usize)>;
+
 pub struct Link {
     interface: Interface,
-    pub sockets: SocketSet<'static>,
+    sockets: SocketSet<'static>,
     pub wire: Wire,
+    /// A socket was used since the last look: it may have something to send.
+    used: bool,
+    /// When something is to be sent, if nothing happens before; known after a look.
+    due: Option<Instant>,
     /// Where the link's address comes from, and that address.
     lease: Option<SocketHandle>,
     leased: Option<Ipv4Cidr>,
@@ -78,6 +86,8 @@ impl Link {
             interface: Interface::new(config, &mut wire, now()),
             sockets: SocketSet::new(Vec::new()),
             wire,
+            used: true,
+            due: None,
             lease: None,
             leased: None,
             routers: None,
@@ -281,6 +291,7 @@ impl Link {
 
     /// Ends the connections from addresses that the link no longer has.
     fn cut(&mut self) {
+        self.used = true;
         let own: Vec<IpAddress> = self
             .interface
             .ip_addrs()
@@ -350,8 +361,26 @@ impl Link {
         Some(self.sockets.add(socket))
     }
 
-    pub fn tcp(&mut self, socket: SocketHandle) -> &mut tcp::Socket<'static> {
-        self.sockets.get_mut(socket)
+    /// Its sockets, to be used.
+    pub fn sockets(&mut self) -> &mut SocketSet<'static> {
+        self.used = true;
+        &mut self.sockets
+    }
+
+    /// A socket, and what is to be set when it may have something to send.
+    pub fn tcp(&mut self, socket: SocketHandle) -> (&mut tcp::Socket<'static>, &mut bool) {
+        (self.sockets.get_mut(socket), &mut self.used)
+    }
+
+    /// Whether a socket waits for a connection.
+    pub fn listens(&self, socket: SocketHandle) -> bool {
+        self.sockets.get::<tcp::Socket>(socket).state() == tcp::State::Listen
+    }
+
+    /// A socket's state, and how many bytes wait in each direction.
+    pub fn glance(&self, socket: SocketHandle) -> Glance {
+        let socket = self.sockets.get::<tcp::Socket>(socket);
+        Some((socket.state(), socket.recv_queue(), socket.send_queue()))
     }
 
     /// Whether a socket has nothing more to send, and no packets to wait for.
@@ -378,6 +407,7 @@ impl Link {
         to: (Address, u16),
         from: (Address, u16),
     ) -> Result<(), tcp::ConnectError> {
+        self.used = true;
         let socket = self.sockets.get_mut::<tcp::Socket>(socket);
         let local = from.0.listen(from.1);
         // It has lost its own, if it has waited for the link's address.
@@ -385,12 +415,18 @@ impl Link {
         socket.connect(self.interface.context(), (to.0.ip(), to.1), local)
     }
 
-    /// Takes and sends packets; whether the state of a socket may have changed.
+    /// Takes and sends packets; whether the state of a socket may have changed. A look for what is to
+    /// be sent asks every socket, so there is none as long as no packet has come, no socket was used
+    /// and no time is over.
     ///
     /// A packet closes a socket while packets are taken, a time-out while they are sent. smoltcp
     /// does not say otherwise which it was.
-    pub fn poll(&mut self) -> bool {
-        let mut changed = false;
+    pub fn poll(&mut self) -> Moved {
+        let mut moved = Moved::default();
+        let is_due = || self.due.is_some_and(|due| now() >= due);
+        if !self.used && !self.wire.has_come() && !is_due() {
+            return moved;
+        }
         for _ in 0..ROUNDS {
             let heard = self.take();
             if heard {
@@ -400,12 +436,16 @@ impl Link {
                     }
                 }
             }
-            if !self.send() && !heard {
+            moved.heard |= heard;
+            moved.sent |= self.send();
+            // What is sent over a loop has come by that.
+            if !self.wire.has_come() {
                 break;
             }
-            changed = true;
         }
-        changed
+        self.used = false;
+        self.due = self.interface.poll_at(now(), &self.sockets);
+        moved
     }
 
     /// Takes packets; whether the state of a socket may have changed.
@@ -442,11 +482,11 @@ impl Link {
             Wire::Card(card) if !card.has_room() => return None,
             Wire::Card(card) => card.has_frames(),
         };
-        if waits {
+        if waits || self.used {
             return Some(Duration::ZERO);
         }
-        let delay = self.interface.poll_delay(now(), &self.sockets);
-        let delay = delay.map(|delay| Duration::from_micros(delay.total_micros()));
+        let left = |due: Instant| (due - now().min(due)).total_micros();
+        let delay = self.due.map(|due| Duration::from_micros(left(due)));
         let routers = self.routers.as_ref().and_then(Routers::delay);
         [delay, routers].into_iter().flatten().min()
     }

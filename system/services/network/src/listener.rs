@@ -136,7 +136,7 @@ impl Network {
                 let place = listener.port.address.listen(listener.port.number);
                 let mut socket = self.end_of(at);
                 socket.set_patience(HALF);
-                let End::Stack(tcp) = socket else { break };
+                let End::Stack(tcp, _) = socket else { break };
                 if tcp.listen(place).is_err() {
                     self.give_up(at, listener.origin, None);
                     break;
@@ -285,6 +285,18 @@ impl Network {
         while listener.half_open.len() + listener.waiting.len() > most && self.forget(listener) {}
     }
 
+    /// Whether a socket of a listener is no longer as it waits.
+    pub fn is_stirred(&self, number: u32) -> bool {
+        let Some(listener) = self.listeners.get(&number) else {
+            return false;
+        };
+        let stack = |at: &At| match *at {
+            At::Stack(link, socket) => self.links[link].listens(socket),
+            At::Host(_) => true,
+        };
+        !listener.half_open.is_empty() || !listener.listening.iter().all(stack)
+    }
+
     /// Looks for connections that have come, and gives the first to whoever accepts.
     pub fn arrived(&mut self, number: u32) {
         let Some(mut listener) = self.listeners.remove(&number) else {
@@ -326,7 +338,7 @@ impl Network {
                 let ends = [local, remote];
                 let mut stream = Stream::new(at, origin, None, ends, target);
                 stream.control = Some(slot);
-                self.streams.insert(number, stream);
+                self.add(number, stream);
                 client.send_accepted(remote.0.into(), remote.1)
             }
             Err((_, connection)) => {

@@ -46,6 +46,7 @@ mod routers;
 mod session;
 mod stream;
 mod tcp;
+mod turns;
 mod wire;
 
 use alloc::vec::Vec;

@@ -15,6 +15,7 @@ use crate::ports::{Port, Ports};
 use crate::resolver::Resolver;
 use crate::root::{Root, View};
 use crate::stream::{Ended, Input, Output, Stream};
+use crate::turns::{Moved, Turns};
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 use sing_sdk::door::Door;
@@ -35,7 +36,7 @@ const LEAST_SOCKETS: usize = 8;
 /// Events between two looks at the links.
 const TURN: usize = 64;
 /// Ended connections that are remembered, so that late packets of them are answered.
-const ENDED: usize = 64;
+const ENDED: usize = 16;
 /// The wait before the path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
 /// How often connections are looked at that have nobody any more, and listeners that rest.
@@ -102,8 +103,7 @@ pub struct Network {
     late: VecDeque<Late>,
     /// The number of the next connection or listener.
     next: u32,
-    /// The connection that was served first in the last look.
-    first: u32,
+    pub turns: Turns,
     looked: Duration,
     pub names: Names,
     /// Where to register, if it was not given its place at the start.
@@ -156,7 +156,7 @@ impl Network {
             sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
             late: VecDeque::new(),
             next: 0,
-            first: 0,
+            turns: Turns::default(),
             looked: uptime(),
             names,
             path: None,
@@ -238,6 +238,9 @@ impl Network {
 
     /// How long to wait for an event.
     fn patience(&mut self) -> Timeout {
+        if self.turns.moved {
+            return Timeout::NONE;
+        }
         let links = self.links.iter_mut().filter_map(Link::delay).min();
         let absent = self.absent.map(|next| next.saturating_sub(uptime()));
         let again = self.again.map(|next| next.saturating_sub(uptime()));
@@ -258,53 +261,60 @@ impl Network {
 
     /// Has packets taken and sent, and does what follows from them.
     fn poll(&mut self) {
-        let mut changed = false;
-        for link in &mut self.links {
-            changed |= link.poll();
-        }
+        let mut moved = core::mem::take(&mut self.turns.moved) | self.poll_links().any();
         self.hear();
-        changed |= self.configure();
+        let mut all = self.configure();
         if self.serve_more() {
             // What is asked and sent by these goes at once.
-            for link in &mut self.links {
-                changed |= link.poll();
-            }
+            moved |= self.poll_links().any();
         }
-        changed |= core::mem::take(&mut self.host.changed);
+        all |= core::mem::take(&mut self.host.changed);
         self.answered();
         self.exchange();
-        self.bury();
         let now = uptime();
         if now - self.looked >= LOOK {
-            (self.looked, changed) = (now, true);
+            (self.looked, all) = (now, true);
         }
-        if !changed {
-            return self.exchange_host();
+        if moved || all || self.late.len() > ENDED {
+            self.bury();
         }
-        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
-            self.arrived(number);
+        if moved || all {
+            self.arrive(all);
         }
-        for number in self.in_turn() {
+        if moved && !all {
+            self.note_moved();
+        }
+        for number in self.in_turn(all) {
             self.pump(number);
         }
-        // What was moved has to be sent, and makes room.
-        for link in &mut self.links {
-            link.poll();
+        // A listener that has all its share of sockets has one more when another has gone.
+        if core::mem::take(&mut self.turns.freed) {
+            self.arrive(true);
         }
+        // What was moved has to be sent, and makes room; over a loop it has come by that.
+        self.turns.moved = self.poll_links().heard;
         self.exchange();
         self.exchange_host();
     }
 
-    /// All connections, each look another first: what they send to the host goes in one block, and
-    /// who is first has most room.
-    fn in_turn(&mut self) -> Vec<u32> {
-        let mut all = self.streams.keys().copied().collect::<Vec<_>>();
-        let start = all.partition_point(|number| *number <= self.first);
-        if start < all.len() {
-            all.rotate_left(start);
+    /// Looks at listeners whose sockets have moved, or at all.
+    fn arrive(&mut self, all: bool) {
+        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
+            if all || self.is_stirred(number) {
+                self.arrived(number);
+            }
         }
-        self.first = all.first().copied().unwrap_or(0);
-        all
+    }
+
+    /// Has packets taken and sent; whether the state of a socket may have changed by that.
+    fn poll_links(&mut self) -> Moved {
+        let mut moved = Moved::default();
+        for link in &mut self.links {
+            let now = link.poll();
+            moved.heard |= now.heard;
+            moved.sent |= now.sent;
+        }
+        moved
     }
 
     /// A number for a connection or listener.
@@ -335,6 +345,7 @@ impl Network {
     /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
     pub fn give_up(&mut self, at: At, origin: u32, port: Option<Port>) {
         self.sockets.give_back(origin, 1);
+        self.turns.freed = true;
         match at {
             At::Stack(link, socket) => self.late.push_back(Late { link, socket, port }),
             At::Host(number) => {
@@ -362,7 +373,7 @@ impl Network {
                 continue;
             }
             waiting -= usize::from(!closed);
-            self.links[late.link].sockets.remove(late.socket);
+            self.links[late.link].sockets().remove(late.socket);
             if let Some(port) = late.port {
                 self.ports.give_back(port);
             }

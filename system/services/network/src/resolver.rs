@@ -262,7 +262,7 @@ impl Network {
         let _ = socket.send_slice(&message, IpEndpoint::new(server.ip(), dns::PORT));
         Some(Attempt {
             link,
-            socket: self.links[link].sockets.add(socket),
+            socket: self.links[link].sockets().add(socket),
             port,
             id,
             server,
@@ -276,7 +276,7 @@ impl Network {
             self.hear_answer(&question);
         }
         for attempt in core::mem::take(&mut self.resolver.ended) {
-            self.links[attempt.link].sockets.remove(attempt.socket);
+            self.links[attempt.link].sockets().remove(attempt.socket);
             self.udp_ports.give_back(attempt.port);
         }
     }
@@ -289,7 +289,7 @@ impl Network {
             return self.attempt(question);
         };
         let socket = self.links[attempt.link]
-            .sockets
+            .sockets()
             .get_mut::<udp::Socket>(attempt.socket);
         let mut found = None;
         while let Ok((message, about)) = socket.recv() {

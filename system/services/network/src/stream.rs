@@ -9,7 +9,7 @@
 
 use crate::address::Address;
 use crate::end::{At, Stage};
-use crate::link::PATIENCE;
+use crate::link::{Glance, PATIENCE};
 use crate::network::{Client, Network};
 use crate::place::Target;
 use crate::ports::Port;
@@ -72,6 +72,8 @@ pub struct Stream {
     said: bool,
     /// Since when nobody has it.
     left: Option<Duration>,
+    /// What its socket was like after the last look; of the host's there is none.
+    pub seen: Glance,
 }
 
 impl Stream {
@@ -99,6 +101,7 @@ impl Stream {
             heard: false,
             said: false,
             left: None,
+            seen: None,
         }
     }
 }
@@ -133,7 +136,7 @@ impl Network {
         }
         match self.streams.get(&stream).map(|s| s.socket) {
             // All share the block that goes to the host: whose turn it is, the look says.
-            Some(At::Host(_)) => self.host.changed = true,
+            Some(At::Host(_)) => self.turns.note(stream),
             _ => self.pump(stream),
         }
     }
@@ -189,6 +192,9 @@ impl Network {
             if let Some(how) = self.ended(&mut stream) {
                 return self.end(stream, how);
             }
+        }
+        if let At::Stack(link, socket) = stream.socket {
+            stream.seen = self.links[link].glance(socket);
         }
         self.streams.insert(number, stream);
     }
@@ -250,12 +256,18 @@ impl Network {
             Output::Idle(pipe) => Some(Output::Idle(pipe)),
             Output::Full(next, block, at) => {
                 Some(match self.end_of(stream.socket).put(&block, at) {
-                    at if at < block.len() => Output::Full(next, block, at),
+                    at if at < block.len() => {
+                        self.turns.wait(number);
+                        Output::Full(next, block, at)
+                    }
                     _ => Output::Idle(next.send_ack()),
                 })
             }
             Output::Last(block, at) => match self.end_of(stream.socket).put(&block, at) {
-                at if at < block.len() => Some(Output::Last(block, at)),
+                at if at < block.len() => {
+                    self.turns.wait(number);
+                    Some(Output::Last(block, at))
+                }
                 _ => None,
             },
         };

@@ -216,7 +216,7 @@ impl Network {
                 let number = self.number();
                 stream.control = Some(slot);
                 self.know(number, &stream);
-                self.streams.insert(number, stream);
+                self.add(number, stream);
                 self.slots.put(slot, Client::Connecting(next, number));
             }
             Err(fault) => {

@@ -24,6 +24,14 @@ impl Wire {
         }
     }
 
+    /// Whether a packet has come that can be taken.
+    pub fn has_come(&self) -> bool {
+        match self {
+            Wire::Loop(all) => !all.is_empty(),
+            Wire::Card(card) => card.has_room() && card.has_frames(),
+        }
+    }
+
     /// Listens to a packet that has come.
     fn listen(&mut self, packet: &[u8]) {
         let (said, heard) = match self {

@@ -15,8 +15,13 @@ use web::pace::Pace;
 
 /// How long the client may take to end its direction when this side has ended its own.
 const LINGER: Duration = Duration::from_secs(2);
-/// Bytes that are copied into a block with others; more go in a block of their own.
+/// Bytes that wait for others before they go.
 const SMALL: usize = 4 << 10;
+/// A block of at most so many bytes is copied behind those that wait: two blocks to the network, and
+/// from there to the client, take longer.
+const COPIED: usize = 16 << 10;
+/// The most bytes of a block, as everywhere (`PipeContract`).
+pub const LARGEST: usize = 64 << 10;
 
 pub type Source = PipeContract::Exp<PipeContract::Start>;
 
@@ -99,13 +104,13 @@ impl Wire {
 
     /// Writes a block, which moves to the network as it is if it is not small.
     pub fn push(&mut self, block: Vector<u8>) -> Result<(), Error> {
-        if block.len() <= SMALL {
-            return self.write(&block.to_vec());
+        if block.len() <= COPIED {
+            let at = self.tail.len();
+            self.tail.resize(at + block.len(), 0);
+            block.block().read(0, &mut self.tail[at..]);
+            return self.write(&[]);
         }
-        self.flush()?;
-        self.queue.push_back(block);
-        self.pump();
-        Ok(())
+        self.push_whole(block)
     }
 
     /// Writes a block as a chunk.
@@ -113,6 +118,27 @@ impl Wire {
         self.write(format!("{:x}\r\n", block.len()).as_bytes())?;
         self.push(block)?;
         self.write(b"\r\n")
+    }
+
+    /// A block that begins with what waits, and has room for so many bytes behind it, from the place
+    /// that is given too; `None` if it would be too large, or has nothing there.
+    pub fn begin_block(&mut self, more: usize) -> Result<Option<(Vector<u8>, usize)>, Error> {
+        let at = self.tail.len();
+        if more == 0 || at.saturating_add(more) > LARGEST {
+            return Ok(None);
+        }
+        let mut block = Vector::new(at + more)?;
+        block.block_mut().write(0, &self.tail);
+        self.tail.clear();
+        Ok(Some((block, at)))
+    }
+
+    /// Queues a block as it is, behind what has been written.
+    pub fn push_whole(&mut self, block: Vector<u8>) -> Result<(), Error> {
+        self.flush()?;
+        self.queue.push_back(block);
+        self.pump();
+        Ok(())
     }
 
     /// Queues what has been written.

@@ -21,6 +21,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::sync::atomic::AtomicU64;
 use sing_image::contract::{ContractTable, Hash, Reader};
 use sing_image::manifest::Manifest;
 use sing_image::meta::{Linkage, Meta};
@@ -237,6 +238,7 @@ impl Checked {
             name: name.into(),
             budget: self.manifest.budget(),
             stack: self.manifest.stack_bytes(),
+            expected: AtomicU64::new(0),
             code: self.program.code,
             lines: self.program.lines,
             template: self.program.finish()?,

@@ -6,8 +6,9 @@
 //!
 //! Invariants:
 //! - A chunk is in its class's list exactly if it has a free piece.
-//! - At most one chunk of a class is wholly free: further ones are returned to the machine, for any
-//!   other use.
+//! - One chunk of a class may be wholly free, and [`SPARE`] more of all classes together, so that
+//!   who frees a few large pieces and allocates them again has them: further ones are returned to
+//!   the machine, for any other use.
 //! - A blank page (one without memory) has only free pieces, which are not in the map.
 
 use super::class_of;
@@ -26,6 +27,9 @@ pub(super) const MIN_CLASS: u32 = 6;
 pub(super) const MAX_CLASS: u32 = 17;
 /// Bytes of a chunk.
 const CHUNK: u64 = 256 << 10;
+/// The most chunks that are spare, and the part of the machine's memory that they may be.
+const SPARE: u64 = 32;
+const SPARE_PART: u64 = 64;
 
 /// A chunk of [`CHUNK`] bytes.
 #[derive(Default)]
@@ -44,6 +48,8 @@ struct Free {
     count: u64,
     /// Pages that have no memory, one bit each.
     blank: u64,
+    /// It is wholly free, and counted among those that are spare.
+    spare: bool,
     /// A bit for each word of `map` that is not 0.
     words: u64,
     map: [u64; WORDS],
@@ -59,6 +65,7 @@ impl Default for Free {
             size: PAGE,
             count: 0,
             blank: 0,
+            spare: false,
             words: 0,
             map: [0; WORDS],
         }
@@ -156,6 +163,15 @@ static PAGES: AtomicU64 = AtomicU64::new(0);
 static CLASSES: [SpinLock<List<Chunk>>; (MAX_CLASS + 1) as usize] =
     [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
 
+/// Chunks that are wholly free beside the first of their class.
+static SPARES: AtomicU64 = AtomicU64::new(0);
+
+/// Whether there may be a spare chunk more.
+fn may_be_spare() -> bool {
+    let most = crate::ground::machine::hal().total_pages() / SPARE_PART / (CHUNK / PAGE);
+    SPARES.load(Relaxed) < most.min(SPARE)
+}
+
 /// Pages of all chunks.
 pub(crate) fn chunk_pages() -> u64 {
     PAGES.load(Relaxed)
@@ -178,6 +194,9 @@ pub(super) fn take(class: u32) -> Option<(Block, u32)> {
         PAGES.add(free.renew()?);
     }
     let piece = free.take()?;
+    if core::mem::take(&mut free.spare) {
+        SPARES.sub(1);
+    }
     if free.count == 0 {
         list.remove(chunk);
     }
@@ -223,7 +242,13 @@ pub(super) fn give(piece: Block, chunk: u32) {
         list.push(chunk);
     }
     let spare = list.first().is_some_and(|c| !core::ptr::eq(c, chunk));
-    if spare && free.count == CHUNK / size {
+    if !spare || free.count != CHUNK / size {
+        return;
+    }
+    if may_be_spare() {
+        free.spare = true;
+        SPARES.add(1);
+    } else {
         list.remove(chunk);
         PAGES.sub(free.pages());
         drop(core::mem::take(&mut free.memory));

@@ -233,6 +233,8 @@ fn gone(sip: &'static Sip) {
         sip.free_startup();
     }
     sip.account().discharge(sip.memory.cost());
+    sip.image()
+        .expect(sip.memory.with(|memory| memory.committed()));
     sip.memory.take().give();
     DYING.lock().remove(sip);
     sip.gone.store(true, Relaxed);

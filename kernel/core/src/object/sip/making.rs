@@ -135,7 +135,7 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
             MemoryMode::Explicit => template.memory_max().min(account.limit()).max(memory),
         };
         // Initial data beyond a piece is put in place by its first thread, in steps.
-        let slot = Slot::take(mode, max, memory, at_once)?;
+        let slot = Slot::take(mode, max, memory, at_once, making.image.expected())?;
         sip.memory.place(slot);
         let further = template.further();
         let take = |i: usize| further_slot(&further[i], further.len(), account.limit());
@@ -172,5 +172,5 @@ fn further_slot(ty: &MemoryType, count: usize, limit: u64) -> Option<Slot> {
     let most = ty.max_bytes().min(limit);
     let max = most.min(FURTHER_ADDRESSES / count as u64);
     let len = ty.min_bytes();
-    Slot::take(MemoryMode::Explicit, max.max(len), len, 0)
+    Slot::take(MemoryMode::Explicit, max.max(len), len, 0, 0)
 }
