@@ -71,6 +71,8 @@ pub mod fs;
 pub mod handle;
 pub mod health;
 pub mod heap;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod host;
 pub mod inspect;
 pub mod io;
 pub mod legacy;

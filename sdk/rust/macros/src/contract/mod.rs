@@ -149,7 +149,6 @@ pub(crate) fn section(text: &str, name: &str, separated: bool) -> TokenStream {
     quote! {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
-            #[allow(unsafe_code)]
             #[unsafe(link_section = #name)]
             static TEXT: [u8; #len] = *#literal;
         };
