@@ -28,11 +28,14 @@
 //! - A handle names one thing until it is given up, and no other one afterwards.
 //! - The types keep the order of a conversation here, as no kernel does: a message is for the state
 //!   that its receiver is in.
-//! - No wait is for ever: one of more than [`PATIENCE`] ends the test, with what it waited for.
+//! - No wait is for ever: one without a time-out ends the test after [`PATIENCE`], with what it waited
+//!   for.
 
 mod entries;
 mod world;
 
 pub use entries::*;
 pub use world::PATIENCE;
-pub(crate) use world::with;
+
+#[cfg(test)]
+mod tests;

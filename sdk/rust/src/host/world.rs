@@ -72,7 +72,7 @@ pub(crate) fn until<T>(
     mut attempt: impl FnMut(&mut World) -> Option<T>,
 ) -> Option<T> {
     let bounded = u64::try_from(nanos).map(Duration::from_nanos);
-    let end = Instant::now() + bounded.unwrap_or(PATIENCE).min(PATIENCE);
+    let end = Instant::now() + bounded.unwrap_or(PATIENCE);
     let mut world = lock();
     loop {
         if let Some(result) = attempt(&mut world) {

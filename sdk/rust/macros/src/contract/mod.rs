@@ -260,7 +260,7 @@ impl<'a> Generator<'a> {
             ///
             #(#[doc = #docs])*
             #[allow(
-                unsafe_code, non_snake_case, non_camel_case_types, dead_code, unused_imports, unused_variables,
+                non_snake_case, non_camel_case_types, dead_code, unused_imports, unused_variables,
                 unused_mut, missing_docs, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks
             )]
             pub mod #name {
