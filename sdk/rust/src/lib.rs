@@ -6,7 +6,7 @@
 //! ```no_run,standalone_crate
 //! #![no_std]
 //! #![no_main]
-//! #![deny(unsafe_code)]
+//! #![forbid(unsafe_code)]
 //!
 //! use sing_sdk::prelude::*;
 //!

@@ -3,7 +3,7 @@
 //! The system manifest connects each program's `stdout` and `stderr` with a `from` of this one's,
 //! and a program's `stdin` with `to`. Those under its supervision are the programs that the system
 //! runs for: when the last of them has ended, this one ends as the first that failed did, and with
-//! it the system, whose main program it is.
+//! it the system, whose main program it is. Without any it ends when all pipes are closed.
 //!
 //! Invariants:
 //! - What a program wrote before its end is shown: a block is in the queue of its pipe before the
@@ -53,13 +53,16 @@ fn main() -> Result<i32, Error> {
         drop(thread::spawn(move || feed(pipe))?);
     }
     let mut status = 0;
+    // Without a program to wait for, all are shown until they have gone.
+    let mut patience = Timeout::FOREVER;
     for ward in process::wards() {
+        patience = Timeout::NONE;
         let ended = join(&ward, &mut pipes, &output)?;
         if status == 0 {
             status = ended;
         }
     }
-    while show_one(&mut pipes, &output, Timeout::NONE) {}
+    while show_one(&mut pipes, &output, patience) {}
     Ok(status)
 }
 
