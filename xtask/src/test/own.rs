@@ -9,12 +9,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// The crates of the SDK, each after those that it needs.
+const SDK: [&str; 5] = [
+    "sing-abi",
+    "sing-image",
+    "sing-contract",
+    "sing-macros",
+    "sing-sdk",
+];
+
 /// Installs the command and works with it.
 pub fn check(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let folder = std::env::temp_dir().join(format!("sing-own-{}", std::process::id()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let own = Own { run, folder };
+    if run.wants("packages") {
+        report.count("packages", own.packages().map_err(|e| format!("{e:#}")));
+    }
     let outcome = own.install().map_err(|e| format!("{e:#}"));
     let installed = outcome.is_ok();
     report.count("installation", outcome);
@@ -40,6 +52,36 @@ struct Own<'a> {
 }
 
 impl Own<'_> {
+    /// The crates of the SDK can be packaged, without a warning, and have all that they read.
+    fn packages(&self) -> Result<()> {
+        let words = ["package", "--no-verify", "--offline", "--allow-dirty"];
+        let mut command = cargo::command(&self.run.project.root, &words);
+        for package in SDK {
+            command.args(["-p", package]);
+        }
+        command.arg("--target-dir").arg(&self.folder);
+        let outcome = cargo::capture(&mut command, "packaging the SDK")?;
+        ensure!(
+            outcome.success && !outcome.output.contains("warning"),
+            "{}",
+            outcome.output
+        );
+        let words = ["package", "--list", "--allow-dirty", "-p", "sing-sdk"];
+        let outcome = cargo::capture(
+            &mut cargo::command(&self.run.project.root, &words),
+            "listing the SDK",
+        )?;
+        for file in [
+            "contracts/system.contract",
+            "src/host/world.rs",
+            "README.md",
+        ] {
+            let there = outcome.output.lines().any(|line| line == file);
+            ensure!(there, "no {file} in {}", outcome.output);
+        }
+        Ok(())
+    }
+
     fn install(&self) -> Result<()> {
         let words = [
             "install",
