@@ -2,6 +2,7 @@
 
 use sing_compiler::{Compiled, Options};
 use sing_image::system::MAGIC;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The kind of a file, by its first bytes.
@@ -102,22 +103,24 @@ pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, 
     }
 }
 
-/// Compiles a module; an ordinary program is joined with the adapter before.
-pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
+/// The module in a file's bytes; an ordinary program is joined with the adapter.
+pub fn module<'a>(path: &Path, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
     let name = path.display();
     if kind(bytes).map_err(|e| format!("{name}: {e}"))? == Kind::Image {
         return Err(format!(
             "{name}: is an image already; `sing verify` and `sing inspect` say what is in it"
         ));
     }
-    let joined;
-    let mut module = bytes;
-    if sing_merge::is_ordinary(bytes) {
-        joined = crate::run::installed(path, bytes)?;
-        module = &joined;
+    match sing_merge::is_ordinary(bytes) {
+        true => crate::run::installed(path, bytes).map(Cow::Owned),
+        false => Ok(Cow::Borrowed(bytes)),
     }
-    let compiled = sing_compiler::compile(module, options);
-    compiled.map_err(|e| format!("{name}: refused: {e}"))
+}
+
+/// Compiles a module; an ordinary program is joined with the adapter before.
+pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
+    let compiled = sing_compiler::compile(&module(path, bytes)?, options);
+    compiled.map_err(|e| format!("{}: refused: {e}", path.display()))
 }
 
 /// A compiled module's image.

@@ -5,6 +5,7 @@
 //! command line was not understood, 3 if a check had to stop before it was complete.
 #![forbid(unsafe_code)]
 
+mod analyze;
 mod args;
 mod boot;
 mod carried;
@@ -79,6 +80,7 @@ fn run(command: Command) -> u8 {
             views,
             options,
         } => inspect::run(&file, &views, &options),
+        Command::Analyze(request) => analyze::run(&request),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
         Command::CheckSystem(subject) => check_system::run(&subject),

@@ -12,6 +12,7 @@ mod types;
 use types::no_room;
 pub use types::{Extern, Func, Global, LinkError, Memory, Tag};
 
+use crate::check::Spaces;
 use crate::context::CtxRef;
 use crate::instance::Parts;
 use crate::{Context, ContextParams, FuncRecord, Instance, Kernel, NoRoom};
@@ -173,7 +174,7 @@ impl Store {
             let matches = match (&import.kind, given) {
                 (ImportKind::Func(ty), Extern::Func(f)) => {
                     sorted.funcs.push(*f);
-                    self.number_of(*f) == Some(number(*ty))
+                    self.number_of_func(*f) == Some(number(*ty))
                 }
                 (ImportKind::Memory(wanted), Extern::Memory(m)) => {
                     sorted.memories.push(*m);
@@ -454,28 +455,25 @@ impl Store {
         template.meta().types.get(ty as usize)
     }
 
-    /// Returns the canonical number of a function's type.
-    fn number_of(&self, f: Func) -> Option<u32> {
-        let linked = self.linked.get(f.instance)?;
-        let ty = *linked
-            .instance
-            .template()
-            .spaces
-            .funcs
-            .get(f.index as usize)?;
+    /// Returns the canonical number of the type that an instance gives one of its things.
+    fn number_of(&self, instance: usize, ty: impl Fn(&Spaces) -> Option<u32>) -> Option<u32> {
+        let linked = self.linked.get(instance)?;
+        let ty = ty(&linked.instance.template().spaces)?;
         linked.numbers.get(ty as usize).copied()
+    }
+
+    /// Returns the canonical number of a function's type.
+    fn number_of_func(&self, f: Func) -> Option<u32> {
+        self.number_of(f.instance, |spaces| {
+            spaces.funcs.get(f.index as usize).copied()
+        })
     }
 
     /// Returns the canonical number of a tag's type.
     fn number_of_tag(&self, t: Tag) -> Option<u32> {
-        let linked = self.linked.get(t.instance)?;
-        let ty = *linked
-            .instance
-            .template()
-            .spaces
-            .tags
-            .get(t.index as usize)?;
-        linked.numbers.get(ty as usize).copied()
+        self.number_of(t.instance, |spaces| {
+            spaces.tags.get(t.index as usize).copied()
+        })
     }
 
     /// Returns a global's type, in canonical numbers.

@@ -1,4 +1,5 @@
-//! The answer to the service manager, which asks whether a service still answers.
+//! The answer to the service manager, which asks whether a service still answers, and the words for
+//! what it says of services.
 //!
 //! A service that declares the start-up endpoint `health: optional HealthContract.Exp:Start` is
 //! asked now and then. It waits for the question beside everything else, so that an answer means:
@@ -33,8 +34,9 @@
 //! }
 //! ```
 
-use crate::contracts::HealthContract;
+use crate::contracts::{HealthContract, ServiceState};
 use crate::rt::{Handle, Waitable};
+use core::fmt;
 
 type Asked = HealthContract::Exp<HealthContract::Start>;
 
@@ -62,5 +64,21 @@ impl Health {
 impl Waitable for Health {
     fn handle(&self) -> Handle {
         self.0.as_ref().map_or(Handle::NONE, Waitable::handle)
+    }
+}
+
+/// A word, as `services` and the page of the system show it.
+impl fmt::Display for ServiceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ServiceState::Waiting => "waiting",
+            ServiceState::Pending => "pending",
+            ServiceState::Starting => "starting",
+            ServiceState::Up => "up",
+            ServiceState::Delayed => "delayed",
+            ServiceState::Stopped => "stopped",
+            ServiceState::Failed => "failed",
+            ServiceState::Ended => "ended",
+        })
     }
 }

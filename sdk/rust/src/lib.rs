@@ -53,7 +53,10 @@ extern crate std;
 
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 mod allocator;
-#[allow(dead_code)]
+#[allow(
+    dead_code,
+    reason = "every entry point of the kernel stands here, whoever needs it"
+)]
 mod sys;
 
 pub mod args;
@@ -65,6 +68,7 @@ pub mod contracts;
 pub mod device;
 pub mod dma;
 pub mod door;
+pub mod entropy;
 pub mod error;
 pub mod frames;
 pub mod fs;

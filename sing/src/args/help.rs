@@ -129,6 +129,15 @@ Shows what a module or an image consists of; without a choice, its sizes. A modu
 first (--memory, --cpu and --lines as for `sing compile`). Of a system image, it lists the programs and files.",
     },
     About {
+        name: "analyze",
+        summary: "says what a program can do at most",
+        usage: "sing analyze MODULE [--json] [--functions] [--way IMPORT]",
+        text: "\
+Says what a program can do at most, by its code: what it can send, by which contract and to whom, which of the
+kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
+of its functions; --way: how calls lead to an import, such as debug_print. (--memory and --cpu as for `sing compile`.)",
+    },
+    About {
         name: "fmt",
         summary: "lays contracts out",
         usage: "sing fmt [--check] FILE.contract...",

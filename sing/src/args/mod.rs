@@ -2,6 +2,7 @@
 
 pub mod help;
 
+use crate::analyze;
 use crate::check;
 use crate::completions::Shell;
 use crate::contracts;
@@ -47,6 +48,7 @@ pub enum Command {
         views: Vec<View>,
         options: Options,
     },
+    Analyze(analyze::Request),
     Image(Request),
     Contracts(contracts::Request),
     Check(check::Request),
@@ -79,6 +81,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "strip" => strip(&mut parser),
         "symbols" => symbols(&mut parser),
         "inspect" => inspect(&mut parser),
+        "analyze" => analyze(&mut parser),
         "image" => image(&mut parser),
         "run" => run_program(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
@@ -184,6 +187,27 @@ fn verify(parser: &mut Parser) -> Parsed {
         return Err("name at least one file".into());
     }
     Ok(Command::Verify { files })
+}
+
+fn analyze(parser: &mut Parser) -> Parsed {
+    let mut file = None;
+    let mut request = analyze::Request::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("json") => request.json = true,
+            Arg::Long("functions") => request.functions = true,
+            Arg::Long("way") => request.way = Some(parser.value()?.string()?),
+            Arg::Long("memory") => {
+                request.options.memory_mode = parser.value()?.parse_with(memory_mode)?;
+            }
+            Arg::Long("cpu") => request.options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    request.file = file.ok_or("name a module")?;
+    Ok(Command::Analyze(request))
 }
 
 fn compile(parser: &mut Parser) -> Parsed {

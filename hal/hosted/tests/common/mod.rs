@@ -1,5 +1,8 @@
 //! What the tests share: what Linux says about the process's mappings, and children.
-#![allow(dead_code)]
+#![allow(
+    dead_code,
+    reason = "each test is a program of its own, and needs a part"
+)]
 
 pub mod player;
 pub mod terminal;

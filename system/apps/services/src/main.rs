@@ -55,19 +55,6 @@ fn status(info: &mut Info, names: &mut Names, name: &str) -> Result<Option<Statu
     })
 }
 
-fn word(state: ServiceState) -> &'static str {
-    match state {
-        ServiceState::Waiting => "waiting",
-        ServiceState::Pending => "pending",
-        ServiceState::Starting => "starting",
-        ServiceState::Up => "up",
-        ServiceState::Delayed => "delayed",
-        ServiceState::Stopped => "stopped",
-        ServiceState::Failed => "failed",
-        ServiceState::Ended => "ended",
-    }
-}
-
 fn list(names: &mut Names) -> Result<i32, Error> {
     let mut info = info();
     let mut table = format!(
@@ -86,8 +73,7 @@ fn list(names: &mut Names) -> Result<i32, Error> {
         };
         let time = format!("{:.1?}", Duration::from_nanos(time));
         let line = format!(
-            "{name:<16} {:<9} {process:>7} {restarts:>8} {time:>10} {}",
-            word(state),
+            "{name:<16} {state:<9} {process:>7} {restarts:>8} {time:>10} {}",
             reason.to_lossy()
         );
         table.push_str(line.trim_end());

@@ -32,19 +32,6 @@ pub struct Collector {
     again: Duration,
 }
 
-fn word(state: ServiceState) -> &'static str {
-    match state {
-        ServiceState::Waiting => "waiting",
-        ServiceState::Pending => "pending",
-        ServiceState::Starting => "starting",
-        ServiceState::Up => "up",
-        ServiceState::Delayed => "delayed",
-        ServiceState::Stopped => "stopped",
-        ServiceState::Failed => "failed",
-        ServiceState::Ended => "ended",
-    }
-}
-
 fn kind(kind: NameKind) -> &'static str {
     match kind {
         NameKind::Directory => "directory",
@@ -114,7 +101,7 @@ impl Collector {
                 Answer::Status(state, process, restarts, since, reason, next) => {
                     let service = Service {
                         name: name.into(),
-                        state: word(state),
+                        state: state.to_string(),
                         process,
                         restarts,
                         since,

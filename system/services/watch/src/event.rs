@@ -85,7 +85,7 @@ pub fn look(look: &Look) -> String {
     event.table("processes", PROCESSES, unseen, &look.processes, process);
     event.table("services", SERVICES, 0, &look.services, |row, s| {
         row.text("name", &s.name);
-        row.text("state", s.state);
+        row.text("state", &s.state);
         row.number("process", s.process.into());
         row.number("restarts", s.restarts.into());
         row.number("since", s.since);

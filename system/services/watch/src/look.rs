@@ -10,7 +10,7 @@ pub struct Service {
     /// Its name.
     pub name: String,
     /// What it does: `up`, `waiting`.
-    pub state: &'static str,
+    pub state: String,
     /// Its process; 0 for none.
     pub process: u32,
     /// How often it was started again.

@@ -12,7 +12,10 @@ mod streams;
 
 #[path = "../../checks.rs"]
 mod checks;
-#[allow(dead_code)]
+#[allow(
+    dead_code,
+    reason = "the stage of the tests of files, of which these need a part"
+)]
 #[path = "../../files/src/stage.rs"]
 mod stage;
 
