@@ -98,12 +98,16 @@ fn sdk(root: &Path, out: &Path, text: &mut String) -> Result<()> {
         &files,
     )?;
     let lock = [("Cargo.lock".to_string(), root.join("Cargo.lock"))];
-    table(
+    let doc = "The versions of crates that the SDK is tested with.";
+    table(text, "LOCK", doc, &lock)?;
+    println!("cargo::rerun-if-changed=../system/wasi/run.json");
+    let ordinary = fs::canonicalize(root.join("system/wasi/run.json"))?;
+    writeln!(
         text,
-        "LOCK",
-        "The versions of crates that the SDK is tested with.",
-        &lock,
-    )
+        "/// The system manifest for ordinary programs.\n\
+         pub static ORDINARY: &[u8] = include_bytes!({ordinary:?});"
+    )?;
+    Ok(())
 }
 
 /// The files below a folder that builds of the SDK read: no tests.

@@ -7,6 +7,7 @@
 //!
 //! Nothing is left behind: the image is a file without a name, which is gone with this process.
 
+mod base;
 mod frames;
 
 use crate::{input, system};
@@ -18,7 +19,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 /// The system image with the services and the adapter, beside this command.
 const BASE: &str = "sing-run.img";
@@ -80,8 +81,8 @@ impl Request {
 
 /// Runs the program; its exit status.
 pub fn run(request: &Request) -> Result<u8, String> {
-    let base = beside(BASE)?;
-    let kernel = beside(KERNEL)?;
+    let base = base::image()?;
+    let mut command = base::kernel()?;
     for (host, _) in &request.directories {
         if !host.is_dir() {
             return Err(format!(
@@ -93,7 +94,6 @@ pub fn run(request: &Request) -> Result<u8, String> {
     let archive = image(request, &input::read(&base)?)?;
     let file = nameless(&archive).map_err(|e| format!("the system image cannot be kept: {e}"))?;
     drop(archive);
-    let mut command = Command::new(&kernel);
     let id = std::process::id();
     command.args(["--net", "none", "--parent", &id.to_string()]);
     for (i, (host, _)) in request.directories.iter().enumerate() {
@@ -114,7 +114,7 @@ pub fn run(request: &Request) -> Result<u8, String> {
     }
     command.stdout(Stdio::piped());
     let started = command.spawn();
-    let mut child = started.map_err(|e| format!("{}: cannot be started: {e}", kernel.display()))?;
+    let mut child = started.map_err(|e| format!("{KERNEL}: cannot be started: {e}"))?;
     if let Some(pipe) = child.stdin.take() {
         pass_on(pipe);
     }
@@ -223,7 +223,7 @@ fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this
 /// command.
 pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
-    let base = beside(BASE).map_err(|e| {
+    let base = base::image().map_err(|e| {
         format!(
             "{}: an ordinary program, which is joined with an adapter; {e}",
             file.display()

@@ -6,7 +6,6 @@ use crate::{carried, input, output, system};
 use serde_json::json;
 use sing_compiler::Options;
 use sing_image::system::{BIN, PLAN, SystemImage};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -84,14 +83,7 @@ pub fn build(root: &Path) -> Result<Option<Built>, String> {
         let module = input::read(&program.module)?;
         add(&program.name, compiled(&program.module, &module)?, true);
     }
-    let started = manifest.start.iter().map(|start| start.image.as_str());
-    let services = manifest.services.iter();
-    let services = services.map(|service| match service.image.as_str() {
-        "" => service.name.as_str(),
-        image => image,
-    });
-    let named: BTreeSet<&str> = started.chain(services).collect();
-    for name in named {
+    for name in system::images_of(&manifest) {
         if own.iter().any(|program| program.name == name) {
             continue;
         }

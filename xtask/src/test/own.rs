@@ -2,7 +2,7 @@
 //! runs and tests projects in a folder elsewhere.
 
 use super::{Report, Run};
-use crate::{cargo, files};
+use crate::{build, cargo, files};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fs;
@@ -32,9 +32,10 @@ pub fn check(run: &Run) -> Result<Report> {
     report.count("installation", outcome);
     if installed {
         type Test = fn(&Own<'_>) -> Result<()>;
-        let all: [(&str, Test); 4] = [
+        let all: [(&str, Test); 5] = [
             ("a program", program),
             ("a service", service),
+            ("an ordinary program", ordinary),
             ("bad input", bad_input),
             ("help", help),
         ];
@@ -111,6 +112,7 @@ impl Own<'_> {
         command.env("CARGO_NET_OFFLINE", "true");
         // Crates from elsewhere are built once for all projects.
         command.env("CARGO_TARGET_DIR", self.folder.join("target"));
+        command.env("XDG_CACHE_HOME", self.folder.join("caches"));
         // A person's flags are for other builds.
         command.env("RUSTFLAGS", "--cfg something");
         Ok(command.output()?)
@@ -198,6 +200,23 @@ fn service(own: &Own<'_>) -> Result<()> {
     own.refused("my-adder", &["run"], 134, "")
 }
 
+/// Twice: the second time the services have been compiled.
+fn ordinary(own: &Own<'_>) -> Result<()> {
+    let text = own.run.project.root.join("tests/ordinary/words.wat");
+    build::module_of_text(&own.run.project, &text, &own.folder.join("words.wasm"))?;
+    for _ in 0..2 {
+        let output = own.sing("", &["run", "words.wasm", "a b"])?;
+        ensure!(
+            output.status.code() == Some(7) && output.stdout == b"words.wasm\0a b\0\0",
+            "{}",
+            shown(&output)
+        );
+    }
+    let kept = fs::read_dir(own.folder.join("caches/sing"))?.flatten();
+    ensure!(kept.count() > 0, "no services are kept");
+    Ok(())
+}
+
 fn bad_input(own: &Own<'_>) -> Result<()> {
     for (words, status, because) in [
         (&["new"][..], 2, "name a folder"),
@@ -213,19 +232,22 @@ fn bad_input(own: &Own<'_>) -> Result<()> {
     ] {
         own.refused("", words, status, because)?;
     }
-    let project = own.folder.join("broken");
-    own.done("", &["new", "broken"])?;
+    // The SDK has been built in it, if the other tests run, too.
+    let project = own.folder.join("hello");
+    if !project.exists() {
+        own.done("", &["new", "hello"])?;
+    }
     let system = project.join("system.json");
     edit(&system, "\"image\": \"show\"", "\"image\": \"shown\"")?;
-    own.refused("broken", &["build"], 1, "names the program \"shown\"")?;
+    own.refused("hello", &["build"], 1, "names the program \"shown\"")?;
     edit(&system, "\"image\": \"shown\"", "\"image\": \"show\"")?;
     edit(&system, "\"endpoint\": \"stdout\"", "\"endpoint\": \"out\"")?;
-    own.refused("broken", &["build"], 1, "\"out\"")?;
+    own.refused("hello", &["build"], 1, "\"out\"")?;
     files::write(&system, "{")?;
-    own.refused("broken", &["build"], 1, "system.json: does not read")?;
+    own.refused("hello", &["build"], 1, "system.json: does not read")?;
     edit(&project.join("src/main.rs"), "println!", "unknown!")?;
     files::write(&system, "{ \"start\": [] }")?;
-    own.refused("broken", &["build"], 1, "unknown")
+    own.refused("hello", &["build"], 1, "unknown")
 }
 
 fn help(own: &Own<'_>) -> Result<()> {
