@@ -93,7 +93,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         other => return Err(format!("there is no command {other:?}")),
     };
     match parsed {
-        Ok(Command::Help) => Ok(help::find(&command).map_or(Command::Help, Command::HelpOf)),
+        Ok(Command::Help) if command != "help" => {
+            Ok(help::find(&command).map_or(Command::Help, Command::HelpOf))
+        }
         parsed => parsed.map_err(|e| format!("{command}: {e}")),
     }
 }

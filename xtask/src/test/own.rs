@@ -207,7 +207,7 @@ fn ordinary(own: &Own<'_>) -> Result<()> {
     for _ in 0..2 {
         let output = own.sing("", &["run", "words.wasm", "a b"])?;
         ensure!(
-            output.status.code() == Some(7) && output.stdout == b"words.wasm\0a b\0\0",
+            output.status.code() == Some(7) && output.stdout == b"words.wasm\0a b\0",
             "{}",
             shown(&output)
         );
