@@ -7,8 +7,11 @@
 
 mod analyze;
 mod args;
+mod boot;
+mod carried;
 mod check;
 mod check_system;
+mod completions;
 mod contracts;
 mod disassemble;
 mod disk;
@@ -17,6 +20,7 @@ mod input;
 mod inspect;
 mod output;
 mod progress;
+mod project;
 mod run;
 mod strip;
 mod system;
@@ -40,9 +44,22 @@ fn main() -> ExitCode {
 fn run(command: Command) -> u8 {
     let done = match command {
         Command::Help => {
-            output::lines(args::HELP);
+            output::lines(args::help::all());
             Ok(true)
         }
+        Command::HelpOf(about) => {
+            output::lines(about.page());
+            Ok(true)
+        }
+        Command::Completions(shell) => {
+            output::lines(completions::text(shell).trim_end());
+            Ok(true)
+        }
+        Command::Boot(words) => boot::boot(words),
+        Command::Project(request) => match project::run(&request) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
         Command::Version => {
             output::line(concat!("sing ", env!("CARGO_PKG_VERSION")));
             Ok(true)

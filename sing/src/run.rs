@@ -8,6 +8,7 @@
 //! The image is kept for the next run ([`cache`]); if that cannot be, it is a file without a name,
 //! which is gone with this process.
 
+mod base;
 mod cache;
 mod frames;
 mod image;
@@ -16,13 +17,14 @@ mod pieces;
 pub use cache::Choice;
 pub use image::installed;
 
+use base::Base;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 /// The system image with the services and the adapter, beside this command.
 const BASE: &str = "sing-run.img";
@@ -84,8 +86,8 @@ impl Request {
 
 /// Runs the program; its exit status.
 pub fn run(request: &Request) -> Result<u8, String> {
-    let base = beside(BASE)?;
-    let kernel = beside(KERNEL)?;
+    let base = Base::find()?;
+    let mut command = base::kernel()?;
     for (host, _) in &request.directories {
         if !host.is_dir() {
             return Err(format!(
@@ -95,7 +97,6 @@ pub fn run(request: &Request) -> Result<u8, String> {
         }
     }
     let file = image::ready(request, &base)?;
-    let mut command = Command::new(&kernel);
     let id = std::process::id();
     command.args(["--net", "none", "--parent", &id.to_string()]);
     for (i, (host, _)) in request.directories.iter().enumerate() {
@@ -116,7 +117,7 @@ pub fn run(request: &Request) -> Result<u8, String> {
     }
     command.stdout(Stdio::piped());
     let started = command.spawn();
-    let mut child = started.map_err(|e| format!("{}: cannot be started: {e}", kernel.display()))?;
+    let mut child = started.map_err(|e| format!("{KERNEL}: cannot be started: {e}"))?;
     if let Some(pipe) = child.stdin.take() {
         pass_on(pipe);
     }

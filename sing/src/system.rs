@@ -155,6 +155,17 @@ fn uses(image: &Image<'_>, contract: &str) -> bool {
     })
 }
 
+/// The programs that a system manifest names, by the names of their images.
+pub fn images_of(manifest: &SystemManifest) -> BTreeSet<&str> {
+    let started = manifest.start.iter().map(|start| start.image.as_str());
+    let services = manifest.services.iter();
+    let services = services.map(|service| match service.image.as_str() {
+        "" => service.name.as_str(),
+        image => image,
+    });
+    started.chain(services).collect()
+}
+
 /// Files as [`check`] takes them.
 pub fn borrowed(files: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
     let all = files.iter();

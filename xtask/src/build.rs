@@ -10,14 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// The host binaries that every run of the system needs. They are always built together, so that
-/// cargo resolves the features of their shared dependencies once.
+/// cargo resolves the features of their shared dependencies once. Here `sing` does without what it
+/// carries for others (`whole`): it would be made anew after each change of a program.
 const TOOLS: [&str; 2] = ["sing-cli", "sing-hosted"];
 
 /// Builds `sing` and the hosted kernel, once in each run of xtask.
 pub fn tools(project: &Project) -> Result<()> {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
-        host(project, &TOOLS)?;
+        let mut arguments = vec!["build", "--release", "--no-default-features"];
+        for package in TOOLS {
+            arguments.extend(["-p", package]);
+        }
+        let what = format!("building {}", TOOLS.join(" and "));
+        cargo::build(&project.root, &arguments, &what)?;
         DONE.store(true, Ordering::Relaxed);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The command line.
 
-use sing_hosted::{
+use crate::{
     DirectoryError, DiskFile, DisplaySocket, HostDirectory, HostSockets, MOST_DISKS, Network,
     NetworkError, RangeError, SerialLine,
 };

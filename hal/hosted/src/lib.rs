@@ -9,13 +9,16 @@
 //! status is not, the process exits with 1, so that no failure looks like success. The machine's
 //! own statuses are those of `sing_abi::exit::machine`.
 
+mod arguments;
 mod clock;
 mod code;
+pub mod command;
 mod console;
 mod cpu;
 mod devices;
 mod heap;
 mod input;
+mod load;
 mod memory;
 mod output;
 mod ranges;

@@ -6,7 +6,7 @@
 //! ```no_run,standalone_crate
 //! #![no_std]
 //! #![no_main]
-//! #![deny(unsafe_code)]
+//! #![forbid(unsafe_code)]
 //!
 //! use sing_sdk::prelude::*;
 //!
@@ -75,6 +75,8 @@ pub mod fs;
 pub mod handle;
 pub mod health;
 pub mod heap;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod host;
 pub mod inspect;
 pub mod io;
 pub mod legacy;

@@ -128,7 +128,6 @@ impl<T> Default for Local<T> {
 macro_rules! exports {
     ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {$(
         #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
-        #[allow(unsafe_code)]
         #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
         extern "C" fn $name($($argument: $ty),*) $(-> $result)? $body
     )*};

@@ -8,7 +8,8 @@
 //!   holds, and gives it up when dropped. Rust's moves are what makes a SIP's resources linear ([O]
 //!   4.5).
 //! - Words of a message are judged before they become a value.
-//! - On a target that is not WebAssembly everything type-checks and nothing runs.
+//! - On a target that is not WebAssembly everything type-checks, and conversations work within the
+//!   process, for tests (`sing_sdk::host`).
 
 mod block;
 mod endpoint;

@@ -5,8 +5,9 @@
 //! offsets into linear memory are `unsafe`, because the kernel reads or writes there what the
 //! caller says.
 //!
-//! On a host target the same functions type-check and panic when called, so that programs and their
-//! compile-fail tests can be checked without a Singularity system.
+//! On a host target the same functions type-check, so that programs and their compile-fail tests can
+//! be checked without a Singularity system. Those that conversations need work there (`host`); the
+//! others panic when called.
 
 macro_rules! imports {
     (
@@ -22,14 +23,26 @@ macro_rules! imports {
             }
         }
         #[cfg(not(target_arch = "wasm32"))]
-        mod raw {
+        mod absent {
             $( pub fn $sname($(_: $st),*) $(-> $sr)? { super::host() } )*
             $(
                 // The safety conditions are those of the entry of the same name.
                 pub unsafe fn $uname($(_: $ut),*) $(-> $ur)? { super::host() }
             )*
         }
-        pub use raw::*;
+        #[cfg(not(target_arch = "wasm32"))]
+        mod raw {
+            pub use super::absent::*;
+            // In front of those of the same names that are absent.
+            pub(crate) use crate::host::{
+                auto_event_create, debug_print, endpoint_peek, event_reset, event_set,
+                handle_dispose, manual_event_create, select, set_add, set_create, set_remove,
+                set_wait, sleep, thread_id, uptime, utc, wait_one, xh_alloc, xh_free, xh_load16,
+                xh_load32, xh_load64, xh_load8, xh_read, xh_size, xh_store16, xh_store32,
+                xh_store64, xh_store8, xh_type, xh_write, yield_now,
+            };
+        }
+        pub(crate) use raw::*;
 
         #[cfg(test)]
         pub const NAMES: &[&str] = &[
@@ -42,7 +55,7 @@ macro_rules! imports {
 
 #[cfg(not(target_arch = "wasm32"))]
 fn host() -> ! {
-    unimplemented!("kernel calls work only in a program that runs on Singularity")
+    unimplemented!("this call of the kernel works only in a program that runs on Singularity")
 }
 
 imports! {

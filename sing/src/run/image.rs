@@ -1,9 +1,10 @@
 //! The system image of a run: the services of `sing run` and the program, compiled. It is taken
 //! from the cache if the same was compiled before.
 
-use super::cache::{Cache, Found, Key};
+use super::base::Base;
+use super::cache::{Cache, Choice, Found, Key};
 use super::pieces::Pieces;
-use super::{BASE, Request, beside, image_name, nameless, printable};
+use super::{BASE, Request, image_name, nameless, printable};
 use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Keeper, Options, Stats, Work};
@@ -19,7 +20,7 @@ const ADAPTER: &str = "adapter.wasm";
 const BUDGET: u64 = 5 << 30;
 
 /// The file with the image for a run; `base` is that of the services.
-pub fn ready(request: &Request, base: &Path) -> Result<File, String> {
+pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     let module = input::read(&request.file)?;
     let shown = request.file.display();
     if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
@@ -45,7 +46,7 @@ pub fn ready(request: &Request, base: &Path) -> Result<File, String> {
         None
     });
     let Some(cache) = cache else {
-        let archive = made(request, &module, base, &options, None, &say)?;
+        let archive = made(request, &module, &base.bytes(None)?, &options, None, &say)?;
         return without_name(&archive);
     };
     let own = Own::of(base)?;
@@ -63,7 +64,8 @@ pub fn ready(request: &Request, base: &Path) -> Result<File, String> {
     }
     let functions = own.key_of_functions(request, &options);
     let pieces = Pieces::read(&cache, &functions);
-    let archive = made(request, &module, base, &options, Some(&pieces), &say)?;
+    let services = base.bytes(Some(&cache))?;
+    let archive = made(request, &module, &services, &options, Some(&pieces), &say)?;
     if let Err(why) = pieces.write(&cache, &functions) {
         say(format!("its functions are not kept: {why}"));
     }
@@ -91,14 +93,18 @@ struct Own {
 }
 
 impl Own {
-    fn of(services: &Path) -> Result<Own, String> {
-        let command = std::fs::metadata("/proc/self/exe");
-        let command = command.map_err(|e| format!("cannot find itself: {e}"))?;
-        let about = std::fs::metadata(services);
-        let about = about.map_err(|e| format!("{}: cannot be read: {e}", services.display()))?;
+    fn of(base: &Base) -> Result<Own, String> {
+        let services = match base {
+            Base::Beside(file) => {
+                let about = std::fs::metadata(file);
+                stamp(&about.map_err(|e| format!("{}: cannot be read: {e}", file.display()))?)
+            }
+            // A part of the command.
+            Base::Carried => Vec::new(),
+        };
         Ok(Own {
-            command: stamp(&command),
-            services: stamp(&about),
+            command: command()?,
+            services,
         })
     }
 
@@ -130,6 +136,13 @@ impl Own {
     }
 }
 
+/// Which file this command is.
+pub(super) fn command() -> Result<Vec<u8>, String> {
+    let command = std::fs::metadata("/proc/self/exe");
+    let command = command.map_err(|e| format!("cannot find itself: {e}"))?;
+    Ok(stamp(&command))
+}
+
 /// What changes with any change of a file, or of which file it is.
 fn stamp(of: &Metadata) -> Vec<u8> {
     let times = [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()];
@@ -144,14 +157,13 @@ fn stamp(of: &Metadata) -> Vec<u8> {
 fn made(
     request: &Request,
     module: &[u8],
-    base: &Path,
+    base: &[u8],
     options: &Options,
     pieces: Option<&Pieces>,
     say: &dyn Fn(String),
 ) -> Result<Vec<u8>, String> {
     let started = Instant::now();
-    let base = input::read(base)?;
-    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let base = SystemImage::decode(base).map_err(|e| format!("{BASE}: {}", e.message))?;
     let adapter = base.file(ADAPTER);
     let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
     let merged = merged(&request.file, module, adapter, Some(BUDGET))?;
@@ -188,13 +200,15 @@ fn made(
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this
 /// command.
 pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
-    let base = beside(BASE).map_err(|e| {
+    // Where nothing can be kept, the services are compiled anew.
+    let cache = Cache::open(&Choice::default()).unwrap_or(None);
+    let base = Base::find().and_then(|base| base.bytes(cache.as_ref()));
+    let base = base.map_err(|e| {
         format!(
             "{}: an ordinary program, which is joined with an adapter; {e}",
             file.display()
         )
     })?;
-    let base = input::read(&base)?;
     let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
     let adapter = base.file(ADAPTER);
     let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;

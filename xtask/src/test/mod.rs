@@ -14,6 +14,7 @@ mod misuse;
 mod network_peer;
 mod networks;
 mod ordinary;
+mod own;
 mod platform;
 mod sockets;
 mod specification;
@@ -280,6 +281,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: false,
         run: ordinary::check,
+    },
+    Part {
+        name: "own",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: own::check,
     },
     Part {
         name: "networks-hosted",

@@ -58,7 +58,6 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
 
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]
-        #[allow(unsafe_code)]
         #[unsafe(export_name = "sip_main")]
         extern "C" fn __sip_main() -> i32 {
             // The manifest stands at the program's root.
@@ -77,7 +76,6 @@ fn parameters(arguments: &Type) -> TokenStream {
             const ALL: &[::sing_sdk::usage::Argument] =
                 <#arguments as ::sing_sdk::usage::Declared>::USAGE.arguments;
             const LEN: usize = ::sing_sdk::usage::section_len(ALL);
-            #[allow(unsafe_code)]
             #[unsafe(link_section = #name)]
             static TEXT: [u8; LEN] = ::sing_sdk::usage::section(ALL);
         };
@@ -100,7 +98,6 @@ fn elsewhere(name: &Ident, arguments: Option<&Type>) -> TokenStream {
     quote! {
         #[cfg(not(target_arch = "wasm32"))]
         #[doc(hidden)]
-        #[allow(unsafe_code)]
         #[unsafe(export_name = "main")]
         extern "C" fn __main() -> i32 {
             #program

@@ -394,14 +394,13 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         // The SDK's contracts; the installer keeps those that the program uses.
         #[cfg(target_arch = "wasm32")]
         const _: () = {
-            #[allow(unsafe_code)]
             #[unsafe(link_section = "singularity.contracts")]
             static TEXT: [u8; ::sing_sdk::contracts::TEXT.len() + 1] =
                 ::sing_sdk::rt::terminated(::sing_sdk::contracts::TEXT);
         };
 
         /// The endpoints with which the program starts.
-        #[allow(unsafe_code, dead_code, clippy::undocumented_unsafe_blocks)]
+        #[allow(dead_code, clippy::undocumented_unsafe_blocks)]
         pub mod startup {
             #[allow(unused_imports)]
             use super::*;

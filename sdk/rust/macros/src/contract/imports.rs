@@ -1,5 +1,5 @@
 //! The imports of a contract. Only those that a program calls get into its module: its imports are
-//! the messages that it can ever send.
+//! the messages that it can ever send. On the host, `sing_sdk::host` takes the kernel's place.
 
 use super::{Generator, types};
 use proc_macro2::TokenStream;
@@ -11,25 +11,31 @@ impl Generator<'_> {
     pub(super) fn imports(&self) -> TokenStream {
         let mut wasm = TokenStream::new();
         let mut host = TokenStream::new();
-        let mut import = |name: proc_macro2::Ident, link: &str, types: Vec<TokenStream>| {
-            let names = (0..types.len()).map(|i| format_ident!("a{i}"));
+        let mut import = |name: proc_macro2::Ident,
+                          link: &str,
+                          types: Vec<TokenStream>,
+                          on_the_host: TokenStream| {
+            let names: Vec<_> = (0..types.len()).map(|i| format_ident!("a{i}")).collect();
             wasm.extend(quote! {
                 #[link_name = #link]
                 pub fn #name(#(#names: #types),*) -> i32;
             });
             host.extend(quote! {
-                pub unsafe fn #name(#(_: #types),*) -> i32 {
-                    ::sing_sdk::rt::not_a_sip()
+                pub unsafe fn #name(#(#names: #types),*) -> i32 {
+                    // SAFETY: promised by the caller, as to the kernel.
+                    unsafe { #on_the_host }
                 }
             });
         };
         let (handle, word) = (quote!(u32), quote!(u64));
         let (words, out) = (quote!(*const u64), quote!(*mut u64));
+        let contract = &self.contract.name;
         if self.contract.narrows.is_none() {
             import(
                 format_ident!("new"),
                 abi::NEW_CHANNEL,
                 vec![quote!(*mut u32)],
+                quote!(::sing_sdk::host::new_channel(#contract, a0)),
             );
         }
         for side in self.sides() {
@@ -39,11 +45,20 @@ impl Generator<'_> {
             };
             let prefix = side.name().to_lowercase();
             let name = format_ident!("{prefix}_cast");
-            import(name, cast, vec![handle.clone(), quote!(u32)]);
+            let ty = types::side(side);
+            let looks = quote!({
+                let _ = a1;
+                ::sing_sdk::host::cast(a0, #contract, ::sing_sdk::rt::Side::#ty)
+            });
+            import(name, cast, vec![handle.clone(), quote!(u32)], looks);
             let name = format_ident!("{prefix}_recv");
-            import(name, recv, vec![handle.clone(), out.clone()]);
+            let receives = quote!(::sing_sdk::host::recv(a0, a1));
+            import(name, recv, vec![handle.clone(), out.clone()], receives);
         }
-        for m in &self.contract.messages {
+        for (number, m) in self.contract.messages.iter().enumerate() {
+            let number = i32::try_from(number).unwrap_or(i32::MAX);
+            let arguments = self.arguments(m, &TokenStream::new());
+            let owned = arguments.owned_words();
             let count: usize = m
                 .arguments
                 .iter()
@@ -57,6 +72,15 @@ impl Generator<'_> {
                     all.push(words.clone());
                 }
                 all
+            };
+            // The words, as the kernel gets them: in registers, or where a pointer leads.
+            let given = |limit: usize| {
+                if count <= limit {
+                    let each = (1..=count).map(|i| format_ident!("a{i}"));
+                    quote!(&[#(#each),*])
+                } else {
+                    quote!(::core::slice::from_raw_parts(a1, #count))
+                }
             };
             for (side, prefix, call_prefix) in [
                 (Side::Imp, abi::IMP_SEND, abi::IMP_CALL),
@@ -75,11 +99,20 @@ impl Generator<'_> {
                     name,
                     &format!("{prefix}{}", m.name),
                     passed(MAX_REGISTER_WORDS),
+                    {
+                        let given = given(MAX_REGISTER_WORDS);
+                        quote!(::sing_sdk::host::send(a0, #number, #given, &[#(#owned),*]))
+                    },
                 );
+                let given = given(MAX_REGISTER_WORDS - 1);
                 let mut types = passed(MAX_REGISTER_WORDS - 1);
                 types.push(out.clone());
                 let name = format_ident!("{}_call_{}", side.name().to_lowercase(), m.name);
-                import(name, &format!("{call_prefix}{}", m.name), types);
+                let answer = format_ident!("a{}", types.len() - 1);
+                let calls = quote! {
+                    ::sing_sdk::host::call(a0, #number, #given, &[#(#owned),*], #answer)
+                };
+                import(name, &format!("{call_prefix}{}", m.name), types, calls);
             }
         }
         let module = format!("{}{}", abi::CONTRACT_PREFIX, self.contract.name);
@@ -90,6 +123,7 @@ impl Generator<'_> {
                 unsafe extern "C" { #wasm }
 
                 #[cfg(not(target_arch = "wasm32"))]
+                #[allow(unused_unsafe, dead_code)]
                 mod host { #host }
                 #[cfg(not(target_arch = "wasm32"))]
                 pub use host::*;

@@ -19,6 +19,18 @@ pub(super) struct Arguments {
     words: usize,
 }
 
+impl Arguments {
+    /// The words that are handles: of arguments that own something and are one word. (A structure
+    /// that owns something has the handles among its words.)
+    pub(super) fn owned_words(&self) -> Vec<usize> {
+        let all = self.offsets.iter().zip(&self.owning).enumerate();
+        let ends = |i: usize| self.offsets.get(i + 1).copied().unwrap_or(self.words);
+        all.filter(|(i, (at, owns))| **owns && ends(*i) == **at + 1)
+            .map(|(_, (at, _))| *at)
+            .collect()
+    }
+}
+
 impl Generator<'_> {
     pub(super) fn arguments(&self, message: &Message, up: &TokenStream) -> Arguments {
         let mut all = Arguments {

@@ -149,7 +149,6 @@ pub(crate) fn section(text: &str, name: &str, separated: bool) -> TokenStream {
     quote! {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
-            #[allow(unsafe_code)]
             #[unsafe(link_section = #name)]
             static TEXT: [u8; #len] = *#literal;
         };
@@ -261,7 +260,7 @@ impl<'a> Generator<'a> {
             ///
             #(#[doc = #docs])*
             #[allow(
-                unsafe_code, non_snake_case, non_camel_case_types, dead_code, unused_imports, unused_variables,
+                non_snake_case, non_camel_case_types, dead_code, unused_imports, unused_variables,
                 unused_mut, missing_docs, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks
             )]
             pub mod #name {

@@ -98,7 +98,6 @@ pub(super) fn enumeration(e: &Enum) -> TokenStream {
 
         ::sing_sdk::tracked_as_it_is! { [] #name; }
 
-        #[allow(unsafe_code)]
         impl ::sing_sdk::rt::Exchangeable for #name {
             const WORDS: usize = 1;
             #[inline]
@@ -238,7 +237,7 @@ fn in_message(
         })
         .collect();
     quote! {
-        #[allow(unsafe_code, unused_variables)]
+        #[allow(unused_variables)]
         impl ::sing_sdk::rt::Exchangeable for #name {
             const WORDS: usize = #at;
             #[inline]

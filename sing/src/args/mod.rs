@@ -1,96 +1,29 @@
 //! The command line.
 
+pub mod help;
+
 use crate::analyze;
 use crate::check;
+use crate::completions::Shell;
 use crate::contracts;
 use crate::disk;
 use crate::image::Request;
 use crate::inspect::View;
+use crate::project;
 use crate::run;
+use help::About;
 use lexopt::{Arg, Parser, ValueExt as _};
 use sing_compiler::{Cpu, MemoryMode, Options};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The output of `sing help`.
-pub const HELP: &str = "\
-sing: verify, compile and inspect the programs of a Singularity system, and their contracts
-
-  sing verify FILE...
-      Says of each module or image whether it may become a SIP, and if not, why and where.
-
-  sing verify --limits
-      Lists how large a program may be. The kernel applies the same limits.
-
-  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]
-      Verifies a WebAssembly module and compiles it to an installed image (ELF).
-      guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
-      information, the image keeps the lines of its text, which crash reports name.
-
-  sing strip FILE -o OUT [--names]
-      Takes the debug information out of a module, or the lines out of an image; --names: the names of functions, too.
-
-  sing symbols IMAGE -o FILE
-      Writes an ELF file with the image's code, functions and lines in the form that objdump, addr2line and gdb read.
-
-  sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
-      Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-      first (--memory, --cpu and --lines as above). Of a system image, it lists the programs and files.
-
-  sing analyze MODULE [--json] [--functions] [--way IMPORT]
-      Says what a program can do at most, by its code: what it can send, by which contract and to whom, which of the
-      kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
-      of its functions; --way: how calls lead to an import, such as debug_print. (--memory and --cpu as above.)
-
-  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--no-cache] [-v] MODULE [ARGUMENT]...
-      Runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
-      exit status of this command, and with these directories of the host, which it can change. Nothing else of the host
-      can be reached. A program that traps ends with status 134. The compiled program is kept for the next run, unless
-      --no-cache: in $SING_CACHE (off: nowhere), or singularity in the user's directory for caches. -v says what is done.
-
-  sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
-      Builds a system image, of one system manifest or of several that belong together. A program may be an image or a module, which is compiled on the way
-      (--memory, --cpu and --lines as above). Refused where a program, an endpoint or a contract does not fit.
-
-  sing fmt [--check] FILE.contract...
-      Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
-      names the files that are not laid out.
-
-  sing doc -o DIR [--system SYSTEM.json] FILE.contract... [PROGRAM | SYSTEM.img]...
-      Writes web pages: messages, states and their diagram for each contract, and, from the programs (modules or
-      images, also as --bin FILE) and systems given, who serves and who uses it.
-
-  sing count [--each] FILE...
-      Counts contracts, messages and states in texts, modules, images and system images.
-
-  sing bind c -o DIR FILE.contract...
-      Writes a C header for each contract of the texts and of what they import.
-
-  sing check system SYSTEM.img
-  sing check system --manifest SYSTEM.json... [--bin NAME=FILE]...
-      Says what will start, in which order, and which programs can run, without running anything; or why the system
-      cannot start as it says: parts that are missing, that wait for each other, or that are in each other's way.
-
-  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
-  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)
-      Looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
-      shortest run that leads to each. Looks at N situations at most. --any: the process may do whatever its
-      contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
-      a .system file says so itself). --svg: draws the first run.
-
-  sing disk create FILE SIZE [--label NAME] [--force]
-  sing disk ls FILE [PATH]; get FILE PATH TO; put FILE FROM PATH; rm FILE PATH; mkdir FILE PATH
-  sing disk check FILE; df FILE
-      Makes a disk image with a file system (SIZE such as 64M), and works with what is in it. TO may be - for standard
-      output; PATH a directory to put the file in. check looks for contradictions; df shows how the space is used.
-
-`sing --version` (-V) prints the version.
-
-Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early.";
-
 /// A parsed command line.
 pub enum Command {
     Help,
+    HelpOf(&'static About),
+    Completions(Shell),
+    Project(project::Request),
+    Boot(Vec<OsString>),
     Version,
     Verify {
         files: Vec<PathBuf>,
@@ -137,7 +70,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         Some(other) => return Err(other.unexpected().to_string()),
     };
     let parsed = match command.as_str() {
-        "help" => Ok(Command::Help),
+        "help" => help_of(&mut parser),
+        "completions" => completions(&mut parser),
+        "new" => new(&mut parser),
+        "build" => build(&mut parser),
+        "test" => test(&mut parser),
+        "boot" => boot(&mut parser),
         "verify" => verify(&mut parser),
         "compile" => compile(&mut parser),
         "strip" => strip(&mut parser),
@@ -154,10 +92,80 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         }
         other => return Err(format!("there is no command {other:?}")),
     };
-    parsed.map_err(|e| format!("{command}: {e}"))
+    match parsed {
+        Ok(Command::Help) if command != "help" => {
+            Ok(help::find(&command).map_or(Command::Help, Command::HelpOf))
+        }
+        parsed => parsed.map_err(|e| format!("{command}: {e}")),
+    }
 }
 
 type Parsed = std::result::Result<Command, lexopt::Error>;
+
+fn help_of(parser: &mut Parser) -> Parsed {
+    match parser.next()? {
+        Some(Arg::Value(name)) => {
+            let name = name.string()?;
+            let about = help::find(&name).ok_or_else(|| format!("there is no command {name:?}"));
+            Ok(Command::HelpOf(about?))
+        }
+        Some(Arg::Short('h') | Arg::Long("help")) | None => Ok(Command::Help),
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn completions(parser: &mut Parser) -> Parsed {
+    let shell = match parser.next()? {
+        Some(Arg::Value(name)) => name.parse_with(Shell::of)?,
+        Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(other) => return Err(other.unexpected()),
+        None => return Err("for which shell: bash, zsh or fish?".into()),
+    };
+    match parser.next()? {
+        None => Ok(Command::Completions(shell)),
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn new(parser: &mut Parser) -> Parsed {
+    let (mut folder, mut kind) = (None, project::Kind::Program);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut folder, value)?,
+            Arg::Long("service") => kind = project::Kind::Service,
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let folder = folder.ok_or("name a folder, which is made")?;
+    Ok(Command::Project(project::Request::New { folder, kind }))
+}
+
+fn build(parser: &mut Parser) -> Parsed {
+    let mut json = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("json") => json = true,
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Project(project::Request::Build { json }))
+}
+
+/// All that follows is cargo's, but for a question that is ours.
+fn test(parser: &mut Parser) -> Parsed {
+    let arguments: Vec<OsString> = parser.raw_args()?.collect();
+    match arguments.first() {
+        Some(first) if first == "--help" || first == "-h" => Ok(Command::Help),
+        _ => Ok(Command::Project(project::Request::Test { arguments })),
+    }
+}
+
+/// All that follows is the kernel's.
+fn boot(parser: &mut Parser) -> Parsed {
+    Ok(Command::Boot(parser.raw_args()?.collect()))
+}
 
 fn verify(parser: &mut Parser) -> Parsed {
     let mut files = Vec::new();
@@ -331,9 +339,17 @@ fn image(parser: &mut Parser) -> Parsed {
     }))
 }
 
-/// The options of `sing run` stand before the module; what follows it is the program's.
+/// The options of `sing run` stand before the module; what follows it is the program's. Without a
+/// module, the project is run.
 fn run_program(parser: &mut Parser) -> Parsed {
     let mut request = run::Request::default();
+    if let Some(rest) = parser.try_raw_args()
+        && rest.peek().is_none_or(|first| first == "--")
+    {
+        let arguments = rest.skip(1).map(|word| word.string());
+        let arguments = arguments.collect::<std::result::Result<_, _>>()?;
+        return Ok(Command::Project(project::Request::Run { arguments }));
+    }
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("dir") => request.add_directory(&parser.value()?.string()?)?,
@@ -360,7 +376,7 @@ fn check_one(parser: &mut Parser) -> Parsed {
         Some(Arg::Value(what)) if what == "system" => true,
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
         Some(other) => return Err(other.unexpected()),
-        None => return Err("say what to check: contracts or a system".into()),
+        None => return Ok(Command::Project(project::Request::Check)),
     };
     let mut file = None;
     let mut manifests = Vec::new();
@@ -461,117 +477,4 @@ fn pair(text: &str) -> Result<(String, PathBuf)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(text: &str) -> Result<Command> {
-        parse(
-            ["sing"]
-                .into_iter()
-                .chain(text.split_whitespace())
-                .map(OsString::from),
-        )
-    }
-
-    #[test]
-    fn command_lines_are_understood() {
-        assert!(matches!(line("help"), Ok(Command::Help)));
-        assert!(matches!(line("compile --help"), Ok(Command::Help)));
-        assert!(matches!(line("-V"), Ok(Command::Version)));
-        assert!(matches!(line("--version"), Ok(Command::Version)));
-        let Ok(Command::Compile { options, .. }) = line("compile a.wasm -o a --memory explicit")
-        else {
-            panic!("compile");
-        };
-        assert_eq!(options.memory_mode, MemoryMode::Explicit);
-        let Ok(Command::Image(request)) = line("image -o o --manifest m --bin a=x --file p/q=y")
-        else {
-            panic!("image");
-        };
-        assert_eq!(request.programs, [("a".to_string(), PathBuf::from("x"))]);
-        assert_eq!(request.files, [("p/q".to_string(), PathBuf::from("y"))]);
-    }
-
-    #[test]
-    fn commands_about_contracts_are_understood() {
-        use contracts::Request;
-        for (text, fits) in [
-            (
-                "fmt --check -",
-                |r: &Request| matches!(r, Request::Fmt { check: true, files } if files == &[PathBuf::from("-")]),
-            ),
-            ("count a --each", |r: &Request| {
-                matches!(r, Request::Count { each: true, .. })
-            }),
-            (
-                "bind c -o d a",
-                |r: &Request| matches!(r, Request::Bind { files, .. } if files == &[PathBuf::from("a")]),
-            ),
-            (
-                "doc a --system s -o d --bin b",
-                |r: &Request| matches!(r, Request::Doc { files, system: Some(_), .. } if files.len() == 2),
-            ),
-        ] as [(&str, fn(&Request) -> bool); 4]
-        {
-            let Ok(Command::Contracts(request)) = line(text) else {
-                panic!("{text}")
-            };
-            assert!(fits(&request), "{text}");
-        }
-        assert!(matches!(line("bind --help"), Ok(Command::Help)));
-    }
-
-    #[test]
-    fn the_function_to_disassemble_follows_the_file() {
-        for (text, wanted) in [
-            ("inspect a --disassemble main", Some("main")),
-            ("inspect a --disassemble=main", Some("main")),
-            ("inspect --disassemble=main a", Some("main")),
-            ("inspect --disassemble a", None),
-            ("inspect a --disassemble --imports", None),
-            ("inspect a --disassemble", None),
-        ] {
-            let Ok(Command::Inspect { file, views, .. }) = line(text) else {
-                panic!("{text}")
-            };
-            assert_eq!(file, PathBuf::from("a"), "{text}");
-            let View::Disassembly(function) = &views[0] else {
-                panic!("{text}")
-            };
-            assert_eq!(function.as_deref(), wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_said() {
-        for (text, part) in [
-            ("", "say what to do"),
-            ("frobnicate", "no command \"frobnicate\""),
-            ("verify", "at least one file"),
-            ("verify --limits a", "takes no files"),
-            ("compile a", "-o IMAGE"),
-            ("compile a b -o c", "\"b\""),
-            ("compile a -o c --memory none", "guard and explicit"),
-            ("image -o o", "--manifest FILE"),
-            ("image -o o --manifest m --bin a", "NAME=FILE"),
-            ("inspect a --frobnicate", "--frobnicate"),
-            ("fmt", "fmt: name at least one file"),
-            ("fmt a --each", "--each"),
-            ("count --check a", "--check"),
-            ("doc a", "-o DIR"),
-            ("doc -o d", "at least one file"),
-            ("bind", "for which language"),
-            ("bind pascal -o d a", "there are no bindings for \"pascal\""),
-            ("bind c a", "-o DIR"),
-            ("check", "contracts"),
-            ("check contracts", "--manifest FILE"),
-            ("check contracts a --manifest b", "either a file"),
-            ("check contracts a --limit 0", "positive number"),
-            ("check system", "--manifest FILE"),
-            ("check system a --limit 2", "--limit"),
-        ] {
-            let message = line(text).err().unwrap_or_default();
-            assert!(message.contains(part), "{text}: {message}");
-        }
-    }
-}
+mod tests;

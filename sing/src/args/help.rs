@@ -1,0 +1,260 @@
+//! What the command says about itself. Completions are made of the same table.
+
+use std::fmt::Write as _;
+
+/// A command: its words, what it does in a line, how it is called, and more.
+pub struct About {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub usage: &'static str,
+    pub text: &'static str,
+}
+
+/// All commands, in the order of the list.
+pub const COMMANDS: &[About] = &[
+    About {
+        name: "new",
+        summary: "makes a project: a program with a system of its own",
+        usage: "sing new [--service] [--] DIRECTORY",
+        text: "\
+Makes a folder with a program, its system manifest (system.json), a test and a README. The folder's name is the
+program's: a small letter, then small letters, digits and hyphens, 32 at most.
+--service: a contract, a service of it and a client.
+The project needs this command and cargo, and nothing else of Singularity: the sources of the SDK are in the command,
+which puts them into the project's folder `.sing`.",
+    },
+    About {
+        name: "build",
+        summary: "builds the project's programs and its system image",
+        usage: "sing build [--json]",
+        text: "\
+In a project's folder or below it: builds its programs, verifies and compiles them, checks that they and the system
+manifest fit together, and writes target/sing/NAME.img. Programs that system.json names and the project has not are
+taken from those in this command. --json: says in JSON what has been made. If the Rust target of programs is missing, it
+is installed by rustup.",
+    },
+    About {
+        name: "run",
+        summary: "runs the project's system, or a program of WASI preview 1",
+        usage: "\
+sing run [-- ARGUMENT...]
+  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--no-cache] [-v] MODULE [ARGUMENT...]",
+        text: "\
+Without a module: builds the project, and runs its system as a process of this machine. The arguments are those that
+system.json passes on as $ARGS; the exit status is the system's.
+With one: runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
+exit status of this command, and with these directories of the host, which it can change. Nothing else of the host
+can be reached. A program that traps ends with status 134. The compiled program is kept for the next run, unless
+--no-cache: in $SING_CACHE (off: nowhere), or singularity in the user's directory for caches. -v says what is done.",
+    },
+    About {
+        name: "test",
+        summary: "runs the project's tests on this machine, without a system",
+        usage: "sing test [ARGUMENT...]",
+        text: "\
+Runs `cargo test` with these arguments. Channels work there, within the test's process: a test can be the other side of
+a conversation, or let two threads have it.",
+    },
+    About {
+        name: "check",
+        summary: "checks a system, or contracts, without running anything",
+        usage: "\
+sing check
+  sing check system SYSTEM.img
+  sing check system --manifest SYSTEM.json... [--bin NAME=FILE]...
+  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
+  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)",
+        text: "\
+Without words: builds the project, and checks its system as `check system` does.
+system: says what will start, in which order, and which programs can run, without running anything; or why the system
+cannot start as it says: parts that are missing, that wait for each other, or that are in each other's way.
+contracts: looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
+shortest run that leads to each. Looks at N situations at most. --any: the process may do whatever its
+contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
+a .system file says so itself). --svg: draws the first run.",
+    },
+    About {
+        name: "boot",
+        summary: "runs a system image as a process of this machine",
+        usage: "sing boot [OPTION]... IMAGE [ARGUMENT...]",
+        text: "The hosted kernel, which is in this command. `sing boot --help` lists its options.",
+    },
+    About {
+        name: "image",
+        summary: "builds a system image of parts",
+        usage: "sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...",
+        text: "\
+Builds a system image, of one system manifest or of several that belong together. A program may be an image or a
+module, which is compiled on the way (--memory, --cpu and --lines as for `sing compile`). Refused where a program, an
+endpoint or a contract does not fit.",
+    },
+    About {
+        name: "verify",
+        summary: "says whether a module or an image may become a process",
+        usage: "sing verify FILE...\n  sing verify --limits",
+        text: "\
+Says of each module or image whether it may become a SIP, and if not, why and where.
+--limits: lists how large a program may be. The kernel applies the same limits.",
+    },
+    About {
+        name: "compile",
+        summary: "compiles a module to an image",
+        usage: "\
+sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]",
+        text: "\
+Verifies a WebAssembly module and compiles it to an installed image (ELF).
+guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
+information, the image keeps the lines of its text, which crash reports name.",
+    },
+    About {
+        name: "strip",
+        summary: "takes debug information out of a module or an image",
+        usage: "sing strip FILE -o OUT [--names]",
+        text: "\
+Takes the debug information out of a module, or the lines out of an image; --names: the names of functions, too.",
+    },
+    About {
+        name: "symbols",
+        summary: "writes an image's code as other tools read it",
+        usage: "sing symbols IMAGE -o FILE",
+        text: "\
+Writes an ELF file with the image's code, functions and lines in the form that objdump, addr2line and gdb read.",
+    },
+    About {
+        name: "inspect",
+        summary: "shows what a module or an image consists of",
+        usage: "\
+sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]",
+        text: "\
+Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
+first (--memory, --cpu and --lines as for `sing compile`). Of a system image, it lists the programs and files.",
+    },
+    About {
+        name: "analyze",
+        summary: "says what a program can do at most",
+        usage: "sing analyze MODULE [--json] [--functions] [--way IMPORT]",
+        text: "\
+Says what a program can do at most, by its code: what it can send, by which contract and to whom, which of the
+kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
+of its functions; --way: how calls lead to an import, such as debug_print. (--memory and --cpu as for `sing compile`.)",
+    },
+    About {
+        name: "fmt",
+        summary: "lays contracts out",
+        usage: "sing fmt [--check] FILE.contract...",
+        text: "\
+Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
+names the files that are not laid out.",
+    },
+    About {
+        name: "doc",
+        summary: "writes web pages about contracts",
+        usage: "sing doc -o DIR [--system SYSTEM.json] FILE.contract... [PROGRAM | SYSTEM.img]...",
+        text: "\
+Writes web pages: messages, states and their diagram for each contract, and, from the programs (modules or
+images, also as --bin FILE) and systems given, who serves and who uses it.",
+    },
+    About {
+        name: "count",
+        summary: "counts contracts, messages and states",
+        usage: "sing count [--each] FILE...",
+        text: "Counts contracts, messages and states in texts, modules, images and system images.",
+    },
+    About {
+        name: "bind",
+        summary: "writes C headers for contracts",
+        usage: "sing bind c -o DIR FILE.contract...",
+        text: "Writes a C header for each contract of the texts and of what they import.",
+    },
+    About {
+        name: "disk",
+        summary: "makes disk images, and works with what is in them",
+        usage: "\
+sing disk create FILE SIZE [--label NAME] [--force]
+  sing disk ls FILE [PATH]; get FILE PATH TO; put FILE FROM PATH; rm FILE PATH; mkdir FILE PATH
+  sing disk check FILE; df FILE",
+        text: "\
+Makes a disk image with a file system (SIZE such as 64M), and works with what is in it. TO may be - for standard
+output; PATH a directory to put the file in. check looks for contradictions; df shows how the space is used.",
+    },
+    About {
+        name: "completions",
+        summary: "writes completions for a shell",
+        usage: "sing completions bash|zsh|fish",
+        text: "\
+Prints what the shell is to read: `source <(sing completions bash)`, the same for zsh, and
+`sing completions fish | source`.",
+    },
+    About {
+        name: "help",
+        summary: "says this, or more about a command",
+        usage: "sing help [COMMAND]",
+        text: "`sing COMMAND --help` says the same.",
+    },
+];
+
+/// Finds a command in the table.
+pub fn find(name: &str) -> Option<&'static About> {
+    COMMANDS.iter().find(|about| about.name == name)
+}
+
+/// The output of `sing help`.
+pub fn all() -> String {
+    let mut out = String::from(
+        "sing: builds, verifies, checks and runs programs and systems of Singularity\n\n",
+    );
+    for about in COMMANDS {
+        // A `String` takes everything.
+        let _ = writeln!(out, "  {:<12} {}", about.name, about.summary);
+    }
+    out += "
+`sing help COMMAND` says more. `sing --version` (-V) prints the version.
+
+Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early; of what it
+runs, its own.";
+    out
+}
+
+impl About {
+    /// The output of `sing help COMMAND`.
+    pub fn page(&self) -> String {
+        let mut out = format!("sing {}: {}\n\n  {}\n", self.name, self.summary, self.usage);
+        for line in self.text.lines() {
+            let _ = write!(out, "\n  {line}");
+        }
+        out
+    }
+
+    /// Its options, of those that have long names.
+    pub fn options(&self) -> Vec<&'static str> {
+        let name = |c: char| c.is_ascii_lowercase() || c == '-';
+        let words = [self.usage, self.text].into_iter();
+        let words = words.flat_map(|text| text.split(|c| !name(c)));
+        let mut found: Vec<&str> = words
+            .filter(|word| word.starts_with("--") && word.len() > 2)
+            .collect();
+        found.push("--help");
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_a_page_and_its_options() {
+        for about in COMMANDS {
+            assert!(all().contains(about.summary), "{}", about.name);
+            let usage = format!("sing {}", about.name);
+            assert!(about.usage.starts_with(&usage), "{}", about.name);
+            for line in about.page().lines() {
+                assert!(line.len() <= 130, "{line}");
+            }
+        }
+        let options = find("run").map(About::options).unwrap_or_default();
+        assert_eq!(options, ["--dir", "--env", "--help"]);
+    }
+}

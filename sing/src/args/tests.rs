@@ -1,0 +1,171 @@
+//! What command lines mean.
+
+use super::*;
+
+fn line(text: &str) -> Result<Command> {
+    parse(
+        ["sing"]
+            .into_iter()
+            .chain(text.split_whitespace())
+            .map(OsString::from),
+    )
+}
+
+#[test]
+fn command_lines_are_understood() {
+    assert!(matches!(line("help"), Ok(Command::Help)));
+    for text in ["compile --help", "compile -h", "help compile"] {
+        let Ok(Command::HelpOf(about)) = line(text) else {
+            panic!("{text}")
+        };
+        assert_eq!(about.name, "compile");
+    }
+    assert!(matches!(line("-V"), Ok(Command::Version)));
+    assert!(matches!(line("--version"), Ok(Command::Version)));
+    let Ok(Command::Compile { options, .. }) = line("compile a.wasm -o a --memory explicit") else {
+        panic!("compile");
+    };
+    assert_eq!(options.memory_mode, MemoryMode::Explicit);
+    let Ok(Command::Image(request)) = line("image -o o --manifest m --bin a=x --file p/q=y") else {
+        panic!("image");
+    };
+    assert_eq!(request.programs, [("a".to_string(), PathBuf::from("x"))]);
+    assert_eq!(request.files, [("p/q".to_string(), PathBuf::from("y"))]);
+}
+
+#[test]
+fn commands_about_contracts_are_understood() {
+    use contracts::Request;
+    for (text, fits) in [
+        (
+            "fmt --check -",
+            |r: &Request| matches!(r, Request::Fmt { check: true, files } if files == &[PathBuf::from("-")]),
+        ),
+        ("count a --each", |r: &Request| {
+            matches!(r, Request::Count { each: true, .. })
+        }),
+        (
+            "bind c -o d a",
+            |r: &Request| matches!(r, Request::Bind { files, .. } if files == &[PathBuf::from("a")]),
+        ),
+        (
+            "doc a --system s -o d --bin b",
+            |r: &Request| matches!(r, Request::Doc { files, system: Some(_), .. } if files.len() == 2),
+        ),
+    ] as [(&str, fn(&Request) -> bool); 4]
+    {
+        let Ok(Command::Contracts(request)) = line(text) else {
+            panic!("{text}")
+        };
+        assert!(fits(&request), "{text}");
+    }
+    assert!(matches!(line("bind --help"), Ok(Command::HelpOf(_))));
+}
+
+#[test]
+fn the_function_to_disassemble_follows_the_file() {
+    for (text, wanted) in [
+        ("inspect a --disassemble main", Some("main")),
+        ("inspect a --disassemble=main", Some("main")),
+        ("inspect --disassemble=main a", Some("main")),
+        ("inspect --disassemble a", None),
+        ("inspect a --disassemble --imports", None),
+        ("inspect a --disassemble", None),
+    ] {
+        let Ok(Command::Inspect { file, views, .. }) = line(text) else {
+            panic!("{text}")
+        };
+        assert_eq!(file, PathBuf::from("a"), "{text}");
+        let View::Disassembly(function) = &views[0] else {
+            panic!("{text}")
+        };
+        assert_eq!(function.as_deref(), wanted, "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (text, part) in [
+        ("", "say what to do"),
+        ("frobnicate", "no command \"frobnicate\""),
+        ("verify", "at least one file"),
+        ("verify --limits a", "takes no files"),
+        ("compile a", "-o IMAGE"),
+        ("compile a b -o c", "\"b\""),
+        ("compile a -o c --memory none", "guard and explicit"),
+        ("image -o o", "--manifest FILE"),
+        ("image -o o --manifest m --bin a", "NAME=FILE"),
+        ("inspect a --frobnicate", "--frobnicate"),
+        ("fmt", "fmt: name at least one file"),
+        ("fmt a --each", "--each"),
+        ("count --check a", "--check"),
+        ("doc a", "-o DIR"),
+        ("doc -o d", "at least one file"),
+        ("bind", "for which language"),
+        ("bind pascal -o d a", "there are no bindings for \"pascal\""),
+        ("bind c a", "-o DIR"),
+        ("new", "name a folder"),
+        ("new a b", "\"b\""),
+        ("new --shell a", "--shell"),
+        ("build a", "\"a\""),
+        ("completions", "bash, zsh or fish"),
+        ("completions tcsh", "bash, zsh and fish"),
+        ("help frobnicate", "no command \"frobnicate\""),
+        ("check contracts", "--manifest FILE"),
+        ("check contracts a --manifest b", "either a file"),
+        ("check contracts a --limit 0", "positive number"),
+        ("check system", "--manifest FILE"),
+        ("check system a --limit 2", "--limit"),
+    ] {
+        let message = line(text).err().unwrap_or_default();
+        assert!(message.contains(part), "{text}: {message}");
+    }
+}
+
+#[test]
+fn commands_about_projects_are_understood() {
+    use project::{Kind, Request};
+    for (text, wanted) in [
+        (
+            "new --service a",
+            Request::New {
+                folder: "a".into(),
+                kind: Kind::Service,
+            },
+        ),
+        (
+            "new a/b",
+            Request::New {
+                folder: "a/b".into(),
+                kind: Kind::Program,
+            },
+        ),
+        ("build --json", Request::Build { json: true }),
+        (
+            "run",
+            Request::Run {
+                arguments: Vec::new(),
+            },
+        ),
+        (
+            "run -- --dir a",
+            Request::Run {
+                arguments: vec!["--dir".into(), "a".into()],
+            },
+        ),
+        (
+            "test -- --nocapture",
+            Request::Test {
+                arguments: vec!["--".into(), "--nocapture".into()],
+            },
+        ),
+        ("check", Request::Check),
+    ] {
+        let Ok(Command::Project(request)) = line(text) else {
+            panic!("{text}")
+        };
+        assert_eq!(request, wanted, "{text}");
+    }
+    assert!(matches!(line("run a.wasm b"), Ok(Command::Run(_))));
+    assert!(matches!(line("boot --help"), Ok(Command::Boot(words)) if words == ["--help"]));
+}

@@ -1,0 +1,92 @@
+//! What an ordinary program's system is made of: the services and the adapter, and the kernel.
+//!
+//! A command that is whole has all of it inside. It compiles the services once, and keeps the image
+//! as those of programs are kept ([`super::cache`]). Any other command looks beside itself for what
+//! `cargo xtask wasi` has made there.
+
+use super::cache::{Cache, Key};
+use super::{BASE, KERNEL, beside, image};
+use crate::{boot, carried, input, system};
+use sing_compiler::Options;
+use sing_image::system::{BIN, PLAN, SystemImage, SystemManifest};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Programs of the system, beside those that its manifest starts and serves.
+const ADAPTER: (&str, &str) = ("wasi-adapter", "adapter.wasm");
+
+/// The kernel, as a command.
+pub fn kernel() -> Result<Command, String> {
+    if cfg!(feature = "whole") {
+        return boot::kernel();
+    }
+    beside(KERNEL).map(Command::new)
+}
+
+/// The image with the services and the adapter.
+pub enum Base {
+    /// A file beside this command.
+    Beside(PathBuf),
+    /// To be made of what is inside this command.
+    Carried,
+}
+
+impl Base {
+    /// Where it is.
+    pub fn find() -> Result<Base, String> {
+        match carried::PROGRAMS.is_empty() {
+            true => beside(BASE).map(Base::Beside),
+            false => Ok(Base::Carried),
+        }
+    }
+
+    /// Its bytes. Those that are made are kept for the next time, if there is where.
+    pub fn bytes(&self, cache: Option<&Cache>) -> Result<Vec<u8>, String> {
+        if let Base::Beside(file) = self {
+            return input::read(file);
+        }
+        let Some(cache) = cache else {
+            return make();
+        };
+        let key = Key::of(&[
+            b"services",
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &image::command()?,
+        ]);
+        if let Some(bytes) = cache.read(&key) {
+            return Ok(bytes);
+        }
+        let made = make()?;
+        // Not kept, it is made again the next time.
+        let _ = cache.put(&key, &made);
+        Ok(made)
+    }
+}
+
+/// Compiles and packs it.
+fn make() -> Result<Vec<u8>, String> {
+    let failed = |e: &dyn std::fmt::Display| format!("the services inside this command: {e}");
+    let manifest: SystemManifest =
+        serde_json::from_slice(carried::ORDINARY).map_err(|e| failed(&e))?;
+    let options = Options {
+        lines: false,
+        ..Options::default()
+    };
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for name in system::images_of(&manifest) {
+        let module = carried::program(name).ok_or_else(|| failed(&format!("no {name}")))?;
+        let path = Path::new(name);
+        let image = input::elf(&input::compile(path, module, &options)?, path)?;
+        files.push((format!("{BIN}{name}"), image));
+    }
+    let plan = system::plan(&manifest, &system::borrowed(&files));
+    let plan = plan.map_err(|problems| failed(&problems.join("; ")))?;
+    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
+    let adapter = carried::program(ADAPTER.0).ok_or_else(|| failed(&"no adapter"))?;
+    files.push((ADAPTER.1.into(), adapter.to_vec()));
+    let listed: Vec<(String, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
+        .collect();
+    SystemImage::encode(&manifest, &listed).map_err(|e| e.message)
+}

@@ -1,0 +1,36 @@
+//! The client: has the service add the numbers in its arguments.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use sing_sdk::prelude::*;
+use {{crate}}::{{Name}}Contract;
+
+sing_sdk::manifest! {
+    name: "{{name}}-client",
+    description: "adds numbers: {{name}}-client [NUMBER…]",
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        stderr: optional PipeContract.Imp:Start,
+        service: {{Name}}Contract.Imp:Start,
+    },
+}
+
+sing_sdk::arguments! {
+    /// What to add.
+    numbers: many i32 "NUMBER";
+}
+
+#[sing_sdk::main]
+fn main(Arguments { numbers }: Arguments) -> Result<(), Error> {
+    let mut service = startup::service().ok_or(Error::NotFound)?;
+    let numbers = if numbers.is_empty() { vec![1, 20, 300] } else { numbers };
+    for number in numbers {
+        // The type of the endpoint is the state of the conversation; each step gives it back in the
+        // next one.
+        let (total, next) = service.call_add(number).sum()?;
+        println!("{total}");
+        service = next;
+    }
+    Ok(())
+}
