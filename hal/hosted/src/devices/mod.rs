@@ -16,6 +16,7 @@
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
+mod calls;
 mod disk;
 mod disk_thread;
 mod display;
@@ -64,10 +65,11 @@ mod store;
 mod tests;
 mod window;
 
+pub use calls::{Pending, Port, Reply};
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};
-pub(crate) use lines::deliver;
+pub(crate) use lines::{deliver, due, forget};
 pub(crate) use mapping::resume_after;
 pub use net::{Network, NetworkError};
 pub use refusal::DiskError;
@@ -135,6 +137,7 @@ impl Devices {
         serial: Option<&SerialLine>,
         display: Option<&DisplaySocket>,
         sockets: &HostSockets,
+        calls: Option<&Arc<Port>>,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -187,6 +190,9 @@ impl Devices {
         if *sockets != HostSockets::None {
             let added = devices.add(|transport| sockets::start(sockets.clone(), transport));
             added.map_err(crate::Error::Sockets)?;
+        }
+        if let Some(port) = calls {
+            let Ok(()) = devices.add::<Infallible>(|transport| Ok(calls::start(port, transport)));
         }
         Ok(devices)
     }

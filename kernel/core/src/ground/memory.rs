@@ -11,6 +11,7 @@
 
 pub(crate) use crate::ground::trusted::{LinearMemory, Stack};
 
+use crate::ground::trusted::variables;
 use crate::ground::machine;
 use crate::ground::trusted::Committed;
 use alloc::vec::Vec;
@@ -31,12 +32,19 @@ const POOL_PART: u64 = 64;
 /// context frees the rest.
 const EMPTIED: usize = 16;
 
-/// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
-static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
-/// Pages of slots and stacks in pools.
-static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
-/// Pages of loaded code.
-static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
+variables! { forget:
+    /// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
+    static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
+    /// Pages of slots and stacks in pools.
+    static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
+    /// Pages of loaded code.
+    static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
+    static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
+        guarded: Vec::new(),
+        sized: [const { Vec::new() }; 34],
+        stacks: [const { Vec::new() }; 28],
+    });
+}
 
 /// Adds `pages` (which may be negative) to the pages that SIPs occupy.
 pub(crate) fn count_pages(pages: i64) {
@@ -74,11 +82,6 @@ struct Pool {
     stacks: [Vec<Stack>; 28],
 }
 
-static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
-    guarded: Vec::new(),
-    sized: [const { Vec::new() }; 34],
-    stacks: [const { Vec::new() }; 28],
-});
 
 fn log2_ceil(n: u64) -> usize {
     n.max(1).next_power_of_two().trailing_zeros() as usize

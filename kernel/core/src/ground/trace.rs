@@ -1,6 +1,7 @@
 //! Tracing: a ring of the latest events, read while the system runs ([O] App. A, K11 of the
 //! design).
 
+use crate::ground::trusted::variables;
 use crate::ground::contract::Contract;
 use crate::ground::image;
 use crate::ground::machine::hal;
@@ -15,17 +16,19 @@ use sing_image::snapshot::{TraceEvent, TraceKind};
 /// The most events that are kept unread.
 const CAPACITY: usize = 16_384;
 
-static ON: AtomicBool = AtomicBool::new(false);
+variables! { forget:
+    static ON: AtomicBool = AtomicBool::new(false);
+    static RING: SpinLock<Ring> = SpinLock::new(Ring {
+        events: VecDeque::new(),
+        lost: 0,
+    });
+}
 
 struct Ring {
     events: VecDeque<TraceEvent>,
     lost: u32,
 }
 
-static RING: SpinLock<Ring> = SpinLock::new(Ring {
-    events: VecDeque::new(),
-    lost: 0,
-});
 
 /// Starts or stops tracing; starting clears the ring. Returns false, and does not trace, if there
 /// is no memory for the ring.

@@ -17,6 +17,7 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::ground::trusted::parts_restart;
 use crate::ground::memory;
 use crate::ground::trusted::{Bell, RING_BYTES, Ring, Run, Transport};
 use crate::ground::work::Work;
@@ -90,6 +91,8 @@ pub(crate) struct Done {
     /// How many parts it has.
     pub(crate) parts: usize,
 }
+
+parts_restart!(Queue: inner);
 
 impl Queue {
     /// Bytes that one costs its SIP, beside its handle and slots.

@@ -7,6 +7,7 @@
 //! The stores of threads, SIPs and accounts are left alone: each record there comes with a hundred
 //! times as much memory that is returned with the object.
 
+use crate::ground::trusted::variables;
 use super::{channel, exheap, set, sync};
 use crate::ground::machine;
 use crate::ground::memory;
@@ -17,8 +18,10 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Nanoseconds between thorough searches.
 const PERIOD: u64 = 200_000_000;
 
-/// The uptime in nanoseconds at which the last thorough search ended.
-static LOOKED: AtomicU64 = AtomicU64::new(0);
+variables! { forget:
+    /// The uptime in nanoseconds at which the last thorough search ended.
+    static LOOKED: AtomicU64 = AtomicU64::new(0);
+}
 
 /// Whether memory should be returned although others could run.
 pub(crate) fn is_due() -> bool {

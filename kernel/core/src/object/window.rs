@@ -15,6 +15,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::ground::trusted::parts_restart;
 use crate::ground::hal::{DeviceAccess, WINDOW_FIRST, WINDOW_PAGES, WINDOW_TABLES};
 use crate::ground::machine::hal;
 use crate::ground::memory;
@@ -50,6 +51,8 @@ struct Inner {
 pub(crate) struct Window {
     inner: SpinLock<Option<Inner>>,
 }
+
+parts_restart!(Window: inner);
 
 /// What to map.
 pub(crate) struct Wanted {

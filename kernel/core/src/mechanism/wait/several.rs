@@ -2,6 +2,7 @@
 //!
 //! Invariant: these nodes are in lists only while the thread waits.
 
+use crate::ground::trusted::variables;
 use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same, settle};
 use crate::ground::trusted::Store;
 use crate::object::account::Account;
@@ -20,7 +21,9 @@ pub(super) struct Many {
     pub(super) nodes: Charged<&'static WaitNode>,
 }
 
-static NODES: Slab<WaitNode> = Slab::new();
+variables! { forget:
+    static NODES: Slab<WaitNode> = Slab::new();
+}
 
 /// The stores of nodes of wait lists.
 pub(crate) fn stores() -> [&'static dyn Store; 1] {

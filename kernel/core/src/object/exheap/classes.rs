@@ -10,6 +10,7 @@
 //!   other use.
 //! - A blank page (one without memory) has only free pieces, which are not in the map.
 
+use crate::ground::trusted::variables;
 use super::class_of;
 use crate::ground::trusted::Committed;
 use crate::ground::work::Work;
@@ -150,11 +151,15 @@ impl Linked for Chunk {
     }
 }
 
-static CHUNKS: Slab<Chunk> = Slab::new();
-/// Pages of all chunks that have memory.
-static PAGES: AtomicU64 = AtomicU64::new(0);
-static CLASSES: [SpinLock<List<Chunk>>; (MAX_CLASS + 1) as usize] =
-    [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
+variables! { forget:
+    static CHUNKS: Slab<Chunk> = Slab::new();
+    /// Pages of all chunks that have memory.
+    static PAGES: AtomicU64 = AtomicU64::new(0);
+    static CLASSES: [SpinLock<List<Chunk>>; (MAX_CLASS + 1) as usize] =
+        [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
+    /// The index of the chunk that [`trim`] visits next.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+}
 
 /// Pages of all chunks.
 pub(crate) fn chunk_pages() -> u64 {
@@ -232,8 +237,6 @@ pub(super) fn give(piece: Block, chunk: u32) {
     }
 }
 
-/// The index of the chunk that [`trim`] visits next.
-static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Returns pages of some chunks to the machine. False when all chunks have been visited. The chunk
 /// that a class's next piece comes from is left alone, so that repeated allocating and freeing
