@@ -14,6 +14,8 @@ pub enum Error {
     Machine(sing_hosted::Error),
     /// The system has ended with this status: what its log says last.
     Ended(i32, String),
+    /// A call of no bytes. Blocks have one at least, and so have answers.
+    Empty,
     /// A name or a call that has more bytes than there may be.
     TooLong {
         /// What is too long.
@@ -66,6 +68,7 @@ impl fmt::Display for Error {
             Self::Ended(status, last) => {
                 write!(f, "the system has ended with status {status}: {last}")
             }
+            Self::Empty => f.write_str("a call of no bytes; a call has one at least"),
             Self::TooLong { what, bytes, most } => {
                 write!(f, "{what} has {bytes} bytes; {most} are the most")
             }

@@ -38,7 +38,7 @@ fn each_call_has_a_process_of_its_own() {
         assert_eq!(plugin.call(b"upper hello").unwrap(), b"HELLO");
         assert_eq!(plugin.call(b"asked").unwrap(), b"1", "it was asked before");
     }
-    assert_eq!(plugin.call(b"").unwrap(), b"");
+    assert!(matches!(plugin.call(b""), Err(Error::Empty)));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_goes_wrong_is_named() {
     match plugin.call(b"crash") {
         Err(Error::Crashed { program, report }) => {
             assert_eq!(program, "plugin");
-            assert!(report.contains("it crashes as it was told"), "{report}");
+            assert!(report.contains("unreachable"), "{report}");
         }
         other => panic!("{other:?}"),
     }
@@ -78,11 +78,11 @@ fn what_goes_wrong_is_named() {
         Err(Error::Refused { reason, .. }) => assert_eq!(reason, "it knows no such word"),
         other => panic!("{other:?}"),
     }
-    match system.program("nothing").call(b"") {
+    match system.program("nothing").call(b"?") {
         Err(Error::NotMade(reason)) => assert!(reason.contains("nothing"), "{reason}"),
         other => panic!("{other:?}"),
     }
-    match system.program("host-calls").call(b"") {
+    match system.program("host-calls").call(b"?") {
         Err(Error::NotMade(reason)) => assert!(reason.contains("calls"), "{reason}"),
         other => panic!("{other:?}"),
     }
@@ -131,7 +131,7 @@ fn lengths_are_bounded_and_held() {
     call.push(b'x');
     assert!(matches!(plugin.call(&call), Err(Error::TooLong { .. })));
     let name = "n".repeat(1000);
-    let long = system.program(&name).call(b"");
+    let long = system.program(&name).call(b"?");
     assert!(matches!(long, Err(Error::TooLong { .. })));
     assert_eq!(plugin.call(b"large").unwrap(), vec![7; MOST_ANSWER]);
     assert!(matches!(plugin.call(b"larger"), Err(Error::Refused { .. })));

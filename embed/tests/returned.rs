@@ -21,9 +21,9 @@ fn counts() -> [usize; 5] {
     ]
 }
 
-/// The handlers of all signals, as Linux has them.
+/// The handlers of all signals, and the mask of this thread, as Linux has them.
 fn handlers() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     let fields = ["SigBlk:", "SigIgn:", "SigCgt:"];
     let wanted = |line: &&str| fields.iter().any(|field| line.starts_with(field));
     status.lines().filter(wanted).collect()

@@ -36,8 +36,9 @@ pub const NAME: usize = 64;
 pub const MOST: usize = 64 << 10;
 /// The bytes of a block that the device is to fill.
 pub const BLOCK: usize = HEAD + NAME + MOST;
-/// The most bytes of an answer. The host reads them in one go, which holds the system meanwhile.
-pub const ANSWER: usize = 1 << 20;
+/// The most bytes of an answer: with its head, what a request of a queue may have. The host reads
+/// them in one go, which holds the system meanwhile.
+pub const ANSWER: usize = (1 << 20) - HEAD;
 /// The most calls that may be open at a time; the host keeps the others.
 pub const OPEN: usize = 256;
 /// No deadline.

@@ -5,8 +5,8 @@ use sing_calls::{ANSWER, Answer, HEAD, Outcome};
 use sing_sdk::device::{Part, Queue};
 use sing_sdk::prelude::*;
 
-/// Descriptors of the queue: an answer has two, and one is under way at a time.
-pub(crate) const PARTS: u32 = 4;
+/// Descriptors of the queue: one answer is under way at a time, and a long one takes several.
+pub(crate) const PARTS: u32 = 256;
 
 pub(crate) struct Answers {
     queue: Queue,
@@ -15,17 +15,14 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(crate) fn new(queue: Queue) -> Answers {
-        Answers { queue, head: None }
+    pub(crate) fn new(queue: Queue) -> Result<Answers, Error> {
+        let head = Some(Block::new(HEAD)?);
+        Ok(Answers { queue, head })
     }
 
-    /// Answers with text.
+    /// Answers with text; without it, if memory is short.
     pub(crate) fn say(&mut self, id: u64, outcome: Outcome, text: &str) -> Result<(), Error> {
-        let block = match text.is_empty() {
-            true => None,
-            false => Some(Block::from_bytes(text.as_bytes())?),
-        };
-        self.give(id, outcome, block)
+        self.give(id, outcome, Block::from_bytes(text.as_bytes()).ok())
     }
 
     /// Answers with the bytes of a block.

@@ -96,7 +96,7 @@ impl Driver {
         device.accept(0)?;
         let irq = device.irq()?;
         let mut receive = device.queue(RECEIVE, BLOCKS as u32)?;
-        let answers = Answers::new(device.queue(SEND, answers::PARTS)?);
+        let answers = Answers::new(device.queue(SEND, answers::PARTS)?)?;
         device.ready()?;
         for _ in 0..BLOCKS {
             offer(&mut receive, Block::new(BLOCK)?)?;
