@@ -71,9 +71,8 @@ static ASLEEP: AtomicBool = AtomicBool::new(false);
 /// The kernel's thread, as `pthread_self` names it there.
 static KERNEL: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the kernel's thread looks for interrupts by itself just now, so that none of a device's
-/// needs a signal.
-static LOOKS: AtomicBool = AtomicBool::new(false);
+/// Whether the kernel's thread sleeps, or is about to.
+static SLEEPS: AtomicBool = AtomicBool::new(false);
 /// How long it looks before it sleeps, in an embedded system, where a call comes soon after another:
 /// a signal and the sleep would cost more than the call.
 const LOOKING: u64 = 50_000;
@@ -213,23 +212,23 @@ fn block(how: c_int, signals: &sigset_t) {
     unsafe { libc::pthread_sigmask(how, signals, std::ptr::null_mut()) };
 }
 
-/// Whether the kernel's thread will find a device's interrupt by itself.
-pub(crate) fn looks() -> bool {
-    LOOKS.load(SeqCst)
+/// Whether the kernel's thread sleeps, or is about to, so that it sees no device's interrupt without
+/// a signal.
+pub(crate) fn sleeps() -> bool {
+    SLEEPS.load(SeqCst)
 }
 
 /// Looks for devices' interrupts for a while, as the kernel's thread of an embedded system has
-/// nothing else to do; whether one has come. Who raises one after `LOOKS` has been cleared sends a
-/// signal.
+/// nothing else to do; whether one has come. One that is raised after `SLEEPS` is set has a signal.
 fn look(hosted: &HostedHal) -> bool {
-    LOOKS.store(true, SeqCst);
     let end = hosted.clock.now() + LOOKING;
     while !crate::devices::due() && !ARRIVED.load(Relaxed) && hosted.clock.now() < end {
         std::hint::spin_loop();
     }
-    LOOKS.store(false, SeqCst);
+    SLEEPS.store(true, SeqCst);
     let come = crate::devices::due();
     if come {
+        SLEEPS.store(false, SeqCst);
         crate::devices::deliver(hosted, false);
     }
     come
@@ -255,6 +254,7 @@ pub(crate) fn wait(hosted: &HostedHal) {
         ASLEEP.store(false, Relaxed);
     }
     ARRIVED.store(false, Relaxed);
+    SLEEPS.store(false, SeqCst);
     block(libc::SIG_SETMASK, &before);
 }
 

@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 /// How long a thread looks for its answer before it sleeps: a call that is shorter costs no turn of
 /// Linux's scheduler.
 const LOOKS: Duration = Duration::from_micros(30);
+/// How long it gives a kernel that is awake to see the request by itself, before it interrupts it.
+const GRACE: Duration = Duration::from_micros(3);
 
 /// What came back for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +43,10 @@ pub struct Reply {
 /// A request that is to be answered.
 pub struct Pending {
     place: Arc<Place>,
-    wakers: Arc<Wakers>,
+    port: Arc<Port>,
     id: u64,
+    /// The kernel has yet to be told of the request.
+    untold: bool,
 }
 
 /// Where an answer is put down.
@@ -115,9 +119,16 @@ impl Pending {
 
     /// Waits for the answer.
     #[must_use]
-    pub fn wait(&self) -> Reply {
+    pub fn wait(&mut self) -> Reply {
         let start = Instant::now();
-        while !self.place.done.load(SeqCst) && start.elapsed() < LOOKS {
+        while !self.place.done.load(SeqCst) {
+            let looked = start.elapsed();
+            if looked > GRACE {
+                self.tell();
+            }
+            if looked > LOOKS {
+                break;
+            }
             core::hint::spin_loop();
         }
         loop {
@@ -131,14 +142,22 @@ impl Pending {
         }
     }
 
+    /// Tells the kernel of the request, if that has not been done and it does not know yet.
+    fn tell(&mut self) {
+        if std::mem::take(&mut self.untold) && super::due() {
+            self.port.interrupt();
+        }
+    }
+
     /// Looks for the answer; has `context` woken when it has come.
-    pub fn poll(&self, context: &Context<'_>) -> Poll<Reply> {
+    pub fn poll(&mut self, context: &Context<'_>) -> Poll<Reply> {
+        self.tell();
         let mut state = locked(&self.place.state);
         match state.reply.take() {
             Some(reply) => Poll::Ready(reply),
             None => {
                 state.waker = Some(context.waker().clone());
-                self.wakers.start();
+                self.port.wakers.start();
                 Poll::Pending
             }
         }
@@ -146,16 +165,18 @@ impl Pending {
 }
 
 impl Port {
-    /// Hands the system a request.
-    pub fn ask(&self, op: Op, process: u64, time: u64, name: &str, bytes: &[u8]) -> Pending {
+    /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
+    /// answer is asked for.
+    pub fn ask(self: &Arc<Self>, op: Op, process: u64, time: u64, name: &str, bytes: &[u8]) -> Pending {
         let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;
         let id = state.last;
-        let pending = Pending {
+        let mut pending = Pending {
             place: Arc::clone(&place),
-            wakers: Arc::clone(&self.wakers),
+            port: Arc::clone(self),
             id,
+            untold: false,
         };
         if state.ended.is_some() {
             drop(state);
@@ -173,7 +194,10 @@ impl Port {
         let message = [&head.encode()[..], name.as_bytes(), bytes].concat();
         state.open.insert(id, place);
         state.waiting.push_back(message);
-        self.pass_on(state);
+        pending.untold = self.pass_on(state);
+        if pending.untold && signals::sleeps() {
+            pending.tell();
+        }
         pending
     }
 
@@ -196,29 +220,26 @@ impl Port {
             bytes: 0,
         };
         state.waiting.push_back(head.encode().to_vec());
-        self.pass_on(state);
+        if self.pass_on(state) {
+            self.interrupt();
+        }
     }
 
-    /// Fills blocks of the driver's with what waits.
-    fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) {
+    /// Fills blocks of the driver's with what waits. Whether the kernel is to be told.
+    fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) -> bool {
         let mut tell = false;
-        let mut device = None;
         while let Some((ticket, message)) = state.next() {
-            device.clone_from(&state.device);
-            let Some((transport, _)) = &device else { return };
+            let Some((transport, _)) = state.device.clone() else {
+                break;
+            };
             drop(state);
             tell |= transport.finish(ticket, |chain| chain.fill(&message) as u32);
             state = locked(&self.state);
         }
-        drop(state);
-        if let (true, Some((_, kernel))) = (tell, device)
-            && !signals::looks()
-        {
-            kernel.signal(signals::DEVICE);
-        }
+        tell
     }
 
-    /// Interrupts the kernel's thread, so that it looks whether it is to end.
+    /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.
     pub(crate) fn interrupt(&self) {
         if let Some((_, kernel)) = locked(&self.state).device {
             kernel.signal(signals::DEVICE);
