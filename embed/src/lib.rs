@@ -5,9 +5,7 @@
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let bytes = std::fs::read("plugins.img")?;
-//! // SAFETY: `sing image` has made it, of programs that it has verified and compiled.
-//! let system = System::start(unsafe { Image::trusted(&bytes) })?;
+//! let system = System::start(&Image::open("plugins.img".as_ref())?)?;
 //! let plugin = system.program("upper").limits(Limits {
 //!     time: Some(Duration::from_millis(50)),
 //! });

@@ -34,7 +34,7 @@ impl System {
     ///
     /// # Errors
     /// [`Error::Image`], or [`Error::Machine`] if there is a system in this process already.
-    pub fn start(image: Image<'_>) -> Result<System, Error> {
+    pub fn start(image: &Image<'_>) -> Result<System, Error> {
         System::with(image, &Options::default())
     }
 
@@ -42,8 +42,9 @@ impl System {
     ///
     /// # Errors
     /// As [`System::start`].
-    pub fn with(image: Image<'_>, options: &Options) -> Result<System, Error> {
-        let decoded = SystemImage::decode(image.bytes()).map_err(|e| Error::Image(e.to_string()))?;
+    pub fn with(image: &Image<'_>, options: &Options) -> Result<System, Error> {
+        let decoded =
+            SystemImage::decode(image.bytes()).map_err(|e| Error::Image(e.to_string()))?;
         let starts = &decoded.manifest().start;
         if !starts.iter().any(|start| start.image == DRIVER) {
             return Err(Error::Image(format!("it does not start {DRIVER}")));

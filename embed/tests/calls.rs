@@ -1,6 +1,9 @@
 //! Calls into a system inside this program. One system may be in a process, so the tests take turns.
 
 use sing_embed::{Error, Image, Limits, MOST_ANSWER, MOST_BYTES, Options, Program, System};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,16 +13,18 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn image() -> Vec<u8> {
-    let path = std::env::var_os("SING_EMBED_IMAGE")
-        .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    std::fs::read(path).unwrap()
+fn path() -> PathBuf {
+    let path = std::env::var_os("SING_EMBED_IMAGE");
+    path.expect("the system image for these tests; `cargo xtask test embed` makes it")
+        .into()
+}
+
+fn image() -> Image<'static> {
+    Image::open(&path()).unwrap()
 }
 
 fn start() -> System {
-    let bytes = image();
-    // SAFETY: the tests' build has made it.
-    System::start(unsafe { Image::trusted(&bytes) }).unwrap()
+    System::start(&image()).unwrap()
 }
 
 fn within(program: Program<'_>, milliseconds: u64) -> Program<'_> {
@@ -162,9 +167,7 @@ fn many_threads_call_at_once() {
 fn one_system_at_a_time() {
     let _turn = turn();
     let system = start();
-    let bytes = image();
-    // SAFETY: the tests' build has made it.
-    let second = System::start(unsafe { Image::trusted(&bytes) });
+    let second = System::start(&image());
     assert!(matches!(second, Err(Error::Machine(_))), "{second:?}");
     assert_eq!(system.program("plugin").call(b"echo 1").unwrap(), b"1");
     drop(system);
@@ -175,18 +178,22 @@ fn one_system_at_a_time() {
 #[ignore = "needs a system image: cargo xtask test embed"]
 fn what_is_no_image_is_refused() {
     let _turn = turn();
-    let mut bytes = image();
-    bytes.truncate(bytes.len() / 2);
-    for bytes in [&bytes[..], b"", b"no image"] {
-        // SAFETY: it is cut short, which is found before any of it runs.
-        let system = System::start(unsafe { Image::trusted(bytes) });
+    let bytes = std::fs::read(path()).unwrap();
+    let name = format!("sing-embed-{}", std::process::id());
+    let broken = std::env::temp_dir().join(name);
+    for bytes in [&bytes[..bytes.len() / 2], b"", b"no image"] {
+        std::fs::write(&broken, bytes).unwrap();
+        let system = System::start(&Image::open(&broken).unwrap());
         assert!(matches!(system, Err(Error::Image(_))), "{system:?}");
     }
-    let bytes = image();
+    std::fs::set_permissions(&broken, Permissions::from_mode(0o666)).unwrap();
+    let error = Image::open(&broken).unwrap_err();
+    assert!(error.to_string().contains("chmod o-w"), "{error}");
+    std::fs::remove_file(&broken).unwrap();
+    assert!(Image::open(&broken).is_err());
     let mut options = Options::default();
     options.memory = Some(1);
-    // SAFETY: the tests' build has made it.
-    let system = System::with(unsafe { Image::trusted(&bytes) }, &options);
+    let system = System::with(&image(), &options);
     assert!(matches!(system, Err(Error::Machine(_))), "{system:?}");
 }
 
@@ -205,4 +212,33 @@ fn a_system_can_end_under_a_call() {
     let _ = plugin;
     drop(system);
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn calls_are_futures() {
+    let _turn = turn();
+    let system = start();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let plugin = system.program("plugin");
+        let (first, second) = (plugin.begin(b"upper a"), plugin.begin(b"upper b"));
+        assert_eq!(second.await.unwrap(), b"B");
+        assert_eq!(first.await.unwrap(), b"A");
+        // What else the executor has goes on meanwhile, and ends the call by dropping it.
+        let wait = tokio::time::timeout(Duration::from_millis(30), plugin.begin(b"loop"));
+        assert!(wait.await.is_err());
+        let mut kept = plugin.open().unwrap();
+        assert_eq!(kept.begin(b"asked").await.unwrap(), b"1");
+        drop(kept.begin(b"wait"));
+        assert!(kept.begin(b"asked").await.is_err(), "its call was dropped");
+        assert!(matches!(
+            plugin.begin(b"crash").await,
+            Err(Error::Crashed { .. })
+        ));
+        assert!(matches!(plugin.begin(b"").await, Err(Error::Empty)));
+    });
 }

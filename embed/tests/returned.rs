@@ -34,11 +34,10 @@ fn handlers() -> String {
 fn a_hundred_systems_leave_nothing() {
     let path = std::env::var_os("SING_EMBED_IMAGE")
         .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    let bytes = std::fs::read(path).unwrap();
+    let image = Image::open(path.as_ref()).unwrap();
     let before = handlers();
     let once = || {
-        // SAFETY: the tests' build has made it.
-        let system = System::start(unsafe { Image::trusted(&bytes) }).unwrap();
+        let system = System::start(&image).unwrap();
         let plugin = system.program("plugin");
         assert_eq!(plugin.call(b"echo on").unwrap(), b"on");
         assert!(plugin.call(b"crash").is_err());
@@ -60,7 +59,16 @@ fn a_hundred_systems_leave_nothing() {
     let after = counts();
     assert_eq!(handlers(), before);
     assert_eq!(warm[..2], after[..2], "descriptors, threads");
-    assert!(after[2] <= warm[2] + 4, "mappings: {warm:?}, then {after:?}");
-    assert!(after[3] <= warm[3] + 4096, "addresses: {warm:?}, then {after:?}");
-    assert!(after[4] <= warm[4] + 4096, "memory: {warm:?}, then {after:?}");
+    assert!(
+        after[2] <= warm[2] + 4,
+        "mappings: {warm:?}, then {after:?}"
+    );
+    assert!(
+        after[3] <= warm[3] + 4096,
+        "addresses: {warm:?}, then {after:?}"
+    );
+    assert!(
+        after[4] <= warm[4] + 4096,
+        "memory: {warm:?}, then {after:?}"
+    );
 }

@@ -128,7 +128,16 @@ impl Request {
     #[must_use]
     pub fn encode(&self) -> [u8; HEAD] {
         let (name, bytes) = (self.name as u64, self.bytes as u64);
-        head([self.op as u64, self.id, self.process, self.time, name, bytes, 0, 0])
+        head([
+            self.op as u64,
+            self.id,
+            self.process,
+            self.time,
+            name,
+            bytes,
+            0,
+            0,
+        ])
     }
 
     /// Reads the head at the beginning of `bytes`.

@@ -15,10 +15,15 @@ use crate::{Config, Error, HostedHal, Port, signals};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use sing_abi::PAGE;
 use sing_arch::switch;
+use sing_image::system::MOST_BYTES;
 use sing_kernel::{BootImage, Options};
+use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
@@ -70,7 +75,9 @@ impl Log {
                     piece => (piece, false),
                 };
                 let room = LINE - lines.begun.len().min(LINE);
-                lines.begun.extend_from_slice(&piece[..piece.len().min(room)]);
+                lines
+                    .begun
+                    .extend_from_slice(&piece[..piece.len().min(room)]);
                 if ends {
                     let line = std::mem::take(&mut lines.begun);
                     lines.push(&line);
@@ -92,7 +99,8 @@ impl Lines {
             self.whole.pop_front();
         }
         let line = &line[..line.len().min(LINE)];
-        self.whole.push_back(String::from_utf8_lossy(line).into_owned());
+        self.whole
+            .push_back(String::from_utf8_lossy(line).into_owned());
     }
 }
 
@@ -105,25 +113,57 @@ pub struct Inside {
     pub log: Arc<Log>,
 }
 
-/// The bytes of a system image that are trusted: its programs' code runs in this process.
-#[derive(Clone, Copy, Debug)]
-pub struct Image<'b>(&'b [u8]);
+/// A system image that is trusted: its programs' code runs in this process.
+#[derive(Clone, Debug)]
+pub struct Image<'b>(Cow<'b, [u8]>);
+
+impl Image<'_> {
+    /// Reads an image from a file, which is trusted as the program's own file is: `sing image` has
+    /// made it, of programs that it has verified and compiled, and nobody else could change it.
+    ///
+    /// # Errors
+    /// If it cannot be read, if it is another user's (but the administrator's), or if everybody may
+    /// write to it.
+    pub fn open(path: &Path) -> io::Result<Image<'static>> {
+        let mut file = File::open(path)?;
+        let about = file.metadata()?;
+        let own = rustix::process::geteuid().as_raw();
+        if about.uid() != own && about.uid() != 0 {
+            return Err(io::Error::other(
+                "it belongs to another user, who could run code in this program by it; copy it",
+            ));
+        }
+        if about.mode() & 0o002 != 0 {
+            return Err(io::Error::other(
+                "everybody may write to it, and so run code in this program; `chmod o-w` it",
+            ));
+        }
+        if about.len() > MOST_BYTES {
+            return Err(io::Error::other("it is longer than any system image"));
+        }
+        let mut bytes = Vec::new();
+        Read::by_ref(&mut file)
+            .take(MOST_BYTES)
+            .read_to_end(&mut bytes)?;
+        Ok(Image(bytes.into()))
+    }
+}
 
 impl<'b> Image<'b> {
-    /// Trusts an image.
+    /// Trusts the bytes of an image.
     ///
     /// # Safety
     /// The bytes are what `sing image` has made, of programs that it has compiled itself: their code
     /// was verified then, and is not verified again.
     #[must_use]
     pub const unsafe fn trusted(bytes: &'b [u8]) -> Image<'b> {
-        Image(bytes)
+        Image(Cow::Borrowed(bytes))
     }
 
     /// The bytes.
     #[must_use]
-    pub const fn bytes(self) -> &'b [u8] {
-        self.0
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -142,7 +182,12 @@ impl Mapped {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping that overlaps no other.
         let at = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), bytes as usize, access, MapFlags::PRIVATE)
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes as usize,
+                access,
+                MapFlags::PRIVATE,
+            )
         };
         let at = at? as u64;
         Ok(Mapped(at..at + bytes))
@@ -150,7 +195,13 @@ impl Mapped {
 
     fn protect(&self, range: Range<u64>, access: MprotectFlags) -> io::Result<()> {
         // SAFETY: a part of this mapping, of which nobody has a reference yet.
-        unsafe { mprotect(range.start as *mut _, (range.end - range.start) as usize, access) }?;
+        unsafe {
+            mprotect(
+                range.start as *mut _,
+                (range.end - range.start) as usize,
+                access,
+            )
+        }?;
         Ok(())
     }
 
@@ -186,9 +237,9 @@ impl Running {
     ///
     /// # Errors
     /// If there is a machine in this process already, or Linux refuses what it needs.
-    pub fn start(image: Image<'_>, config: Config, options: Options) -> Result<Running, Error> {
+    pub fn start(image: &Image<'_>, config: Config, options: Options) -> Result<Running, Error> {
         let refused = |what| move |error: io::Error| Error::Linux { what, error };
-        let image = Mapped::copy(image.0).map_err(refused("memory for the system image"))?;
+        let image = Mapped::copy(image.bytes()).map_err(refused("memory for the system image"))?;
         let stack = Mapped::stack().map_err(refused("a stack"))?;
         let inside = Inside::default();
         let config = Config {
@@ -196,18 +247,19 @@ impl Running {
             ..config
         };
         let (tell, told) = mpsc::channel();
-        let thread = thread::Builder::new().name("system".into()).spawn(move || {
-            match HostedHal::new(config) {
-                Ok(hal) => {
-                    let _ = tell.send(Ok(()));
-                    drop(tell);
-                    run(hal, options, &image, &stack);
+        let thread =
+            thread::Builder::new().name("system".into()).spawn(move || {
+                match HostedHal::new(config) {
+                    Ok(hal) => {
+                        let _ = tell.send(Ok(()));
+                        drop(tell);
+                        run(hal, options, &image, &stack);
+                    }
+                    Err(error) => {
+                        let _ = tell.send(Err(error));
+                    }
                 }
-                Err(error) => {
-                    let _ = tell.send(Err(error));
-                }
-            }
-        });
+            });
         let thread = thread.map_err(refused("a thread"))?;
         match told.recv() {
             Ok(Ok(())) => Ok(Running {
@@ -262,7 +314,11 @@ fn run(hal: &'static HostedHal, options: Options, image: &Mapped, stack: &Mapped
         unsafe { std::slice::from_raw_parts(image.0.start as *const u8, len as usize) };
     // SAFETY: whoever made the `Image` has vouched for it; the memory is sealed.
     let image = unsafe { BootImage::new(bytes) };
-    let start = Box::new(Start { hal, options, image });
+    let start = Box::new(Start {
+        hal,
+        options,
+        image,
+    });
     let argument = Box::into_raw(start) as u64;
     // SAFETY: a stack of this function's, a page's multiple, without another user.
     let sp = unsafe { switch::first_frame(stack.0.end, first, argument) };
@@ -275,7 +331,11 @@ fn run(hal: &'static HostedHal, options: Options, image: &Mapped, stack: &Mapped
 extern "C" fn first(argument: u64) -> ! {
     // SAFETY: made by `Box::into_raw` in `run`, and taken once.
     let start = unsafe { Box::from_raw(argument as *mut Start) };
-    let Start { hal, options, image } = *start;
+    let Start {
+        hal,
+        options,
+        image,
+    } = *start;
     sing_kernel::boot(hal, options, image)
 }
 

@@ -48,7 +48,10 @@ use sing_kernel::hal::{
 };
 use sing_kernel::output::Class;
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, Ordering::{AcqRel, Acquire, Release}};
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{AcqRel, Acquire, Release},
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, io};
 use timer::Timer;
@@ -305,7 +308,11 @@ impl HostedHal {
         if let Some(port) = &self.port {
             port.end(status);
         }
-        let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let signals = self
+            .signals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         drop(signals);
         // SAFETY: the kernel runs no more, and nothing of its is used from here on: its SIPs' code
         // and memory go with the machine.

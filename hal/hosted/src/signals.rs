@@ -27,7 +27,10 @@ use libc::{c_int, c_void, siginfo_t, sigset_t, ucontext_t};
 use sing_kernel::fault::{Action, Fault, Kind};
 use sing_kernel::hal::{LINE_CONSOLE, LINE_OUTPUT, LINE_TIMER};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::{Relaxed, SeqCst}};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
 /// The timer's signal.
 pub(crate) const TIMER: c_int = libc::SIGALRM;
@@ -75,7 +78,7 @@ static KERNEL: AtomicU64 = AtomicU64::new(0);
 static SLEEPS: AtomicBool = AtomicBool::new(false);
 /// How long it looks before it sleeps, in an embedded system, where a call comes soon after another:
 /// a signal and the sleep would cost more than the call.
-const LOOKING: u64 = 50_000;
+const LOOKING: u64 = 6_000;
 
 /// Linux's numbers of [`INTERRUPTS`]; 0 for one that the system does not use. An embedded system
 /// leaves the usual ones to the program that it is in.

@@ -27,9 +27,9 @@ use std::time::{Duration, Instant};
 
 /// How long a thread looks for its answer before it sleeps: a call that is shorter costs no turn of
 /// Linux's scheduler.
-const LOOKS: Duration = Duration::from_micros(30);
+const LOOKS: Duration = Duration::from_micros(6);
 /// How long it gives a kernel that is awake to see the request by itself, before it interrupts it.
-const GRACE: Duration = Duration::from_micros(3);
+const GRACE: Duration = Duration::from_micros(5);
 
 /// What came back for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +167,14 @@ impl Pending {
 impl Port {
     /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
     /// answer is asked for.
-    pub fn ask(self: &Arc<Self>, op: Op, process: u64, time: u64, name: &str, bytes: &[u8]) -> Pending {
+    pub fn ask(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        time: u64,
+        name: &str,
+        bytes: &[u8],
+    ) -> Pending {
         let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;

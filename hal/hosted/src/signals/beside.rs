@@ -74,7 +74,12 @@ impl Signals {
         let numbers = free_signals()?;
         let alternate = alternate_stack()?;
         let bottom = alternate.ss_sp as u64;
-        let own = [(TIMER, numbers[0]), (CONSOLE, 0), (OUTPUT, 0), (DEVICE, numbers[1])];
+        let own = [
+            (TIMER, numbers[0]),
+            (CONSOLE, 0),
+            (OUTPUT, 0),
+            (DEVICE, numbers[1]),
+        ];
         for ((_, number), place) in own.iter().zip(&NUMBERS) {
             place.store(*number, Relaxed);
         }

@@ -6,10 +6,10 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use crate::ground::trusted::{Ended, variables};
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
 use crate::ground::trusted::System;
+use crate::ground::trusted::{Ended, variables};
 use crate::object::channel::End;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

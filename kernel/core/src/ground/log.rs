@@ -13,9 +13,9 @@
 //!   a second ([`Voice`]): a SIP that crashes again and again cannot drown the crash report of
 //!   another.
 
-use crate::ground::trusted::variables;
 use crate::ground::machine::hal;
 use crate::ground::output::Class;
+use crate::ground::trusted::variables;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::Counter;

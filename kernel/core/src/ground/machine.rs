@@ -1,7 +1,7 @@
 //! The machine that the kernel runs on: access to the HAL.
 
-use crate::ground::trusted::{Ended, Restart, variables};
 use crate::ground::hal::Hal;
+use crate::ground::trusted::{Ended, Restart, variables};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::Link;
@@ -105,7 +105,6 @@ macro_rules! log {
     ($($arg:tt)*) => { $crate::ground::log::kernel(::core::format_args!($($arg)*)) };
 }
 pub(crate) use log;
-
 
 /// Notes a refusal of memory, and returns the machine's answer.
 pub(crate) fn noted(done: bool) -> bool {

@@ -11,9 +11,9 @@
 
 pub(crate) use crate::ground::trusted::{LinearMemory, Stack};
 
-use crate::ground::trusted::variables;
 use crate::ground::machine;
 use crate::ground::trusted::Committed;
+use crate::ground::trusted::variables;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_abi::{GUARD, PAGE};
@@ -81,7 +81,6 @@ struct Pool {
     /// Stacks by `log2` of their size.
     stacks: [Vec<Stack>; 28],
 }
-
 
 fn log2_ceil(n: u64) -> usize {
     n.max(1).next_power_of_two().trailing_zeros() as usize

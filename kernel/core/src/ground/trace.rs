@@ -1,10 +1,10 @@
 //! Tracing: a ring of the latest events, read while the system runs ([O] App. A, K11 of the
 //! design).
 
-use crate::ground::trusted::variables;
 use crate::ground::contract::Contract;
 use crate::ground::image;
 use crate::ground::machine::hal;
+use crate::ground::trusted::variables;
 use crate::object::channel::{Channel, End as ChannelEnd};
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
@@ -28,7 +28,6 @@ struct Ring {
     events: VecDeque<TraceEvent>,
     lost: u32,
 }
-
 
 /// Starts or stops tracing; starting clears the ring. Returns false, and does not trace, if there
 /// is no memory for the ring.

@@ -8,9 +8,9 @@
 //! A line has one holder at a time: a handle, which is disposed of or goes with its SIP. Interrupts
 //! on a line without a holder are dropped.
 
-use crate::ground::trusted::{parts_restart, variables};
 use crate::ground::hal::{LINE_OUTPUT, LINE_POWER, LINE_TIMER, LINES};
 use crate::ground::machine::hal;
+use crate::ground::trusted::{parts_restart, variables};
 use crate::mechanism::cpu;
 use crate::mechanism::sched::{Current, Machine, Scheduler};
 use crate::mechanism::wait::{self, WaitList, Waitable};
@@ -44,7 +44,6 @@ pub(crate) struct Device {
     index: u32,
     line: SpinLock<Line>,
 }
-
 
 parts_restart!(Device: line);
 

@@ -6,8 +6,8 @@
 
 mod deadlines;
 
-use crate::ground::trusted::variables;
 use crate::ground::machine::hal;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::sched::{Current, Scheduler};

@@ -9,8 +9,8 @@
 //! Only stretches in which an interrupt arrives are seen. Tests therefore let the timer tick often
 //! ([`set_tick`]).
 
-use crate::ground::trusted::variables;
 use crate::ground::machine::{hal, log};
+use crate::ground::trusted::variables;
 use core::panic::Location;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;

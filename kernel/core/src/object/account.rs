@@ -32,9 +32,9 @@ mod sweep;
 
 pub(crate) use sweep::sweep;
 
-use crate::ground::trusted::variables;
 use crate::ground::log::Voice;
 use crate::ground::machine;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::object::exheap::{self, DeferredFrees};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};

@@ -20,11 +20,11 @@ pub(crate) use closing::{close, empty};
 pub(crate) use direct::{deliver, hand_over};
 pub(crate) use sweep::sweep;
 
-use crate::ground::trusted::variables;
 use crate::ground::contract::Contract;
 use crate::ground::machine;
 use crate::ground::trace;
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::mechanism::wait::{self, WaitList};
 use crate::object::account::Account;
 use crate::object::set::Member;

@@ -5,10 +5,10 @@
 
 mod search;
 
-use crate::ground::trusted::variables;
 use crate::ground::contract::Contract;
 use crate::ground::image;
 use crate::ground::log;
+use crate::ground::trusted::variables;
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
 use core::fmt::{self, Write};

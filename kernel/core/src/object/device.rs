@@ -18,10 +18,10 @@ mod sweep;
 
 pub(crate) use sweep::sweep;
 
-use crate::ground::trusted::{parts_restart, variables};
 use crate::ground::device::MOST_DEVICES;
 use crate::ground::machine::{hal, log};
 use crate::ground::trusted::{self, Registers, Transport};
+use crate::ground::trusted::{parts_restart, variables};
 use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::object::queue::{MOST_QUEUES, Queue};

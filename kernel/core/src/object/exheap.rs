@@ -26,9 +26,9 @@ mod parts;
 mod sweep;
 mod tree;
 
-use crate::ground::trusted::{Ended, variables};
 use crate::ground::memory;
 use crate::ground::trusted::{Committed, Store};
+use crate::ground::trusted::{Ended, variables};
 use crate::ground::work::PIECE;
 use crate::object::account::Account;
 use classes::{MAX_CLASS, MIN_CLASS};
@@ -135,7 +135,6 @@ variables! { restart:
     /// The number of residuals.
     static RESIDUALS: AtomicU64 = AtomicU64::new(0);
 }
-
 
 /// Forgets all: the system has ended.
 pub(crate) fn forget(ended: &Ended) {

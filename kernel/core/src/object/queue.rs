@@ -17,8 +17,8 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::ground::trusted::parts_restart;
 use crate::ground::memory;
+use crate::ground::trusted::parts_restart;
 use crate::ground::trusted::{Bell, RING_BYTES, Ring, Run, Transport};
 use crate::ground::work::Work;
 use crate::object::account::Account;

@@ -22,8 +22,8 @@ mod sweep;
 
 pub(crate) use sweep::sweep;
 
-use crate::ground::trusted::variables;
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::mechanism::wait::{self, Until, WaitList, Waitable};

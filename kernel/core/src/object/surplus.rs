@@ -7,11 +7,11 @@
 //! The stores of threads, SIPs and accounts are left alone: each record there comes with a hundred
 //! times as much memory that is returned with the object.
 
-use crate::ground::trusted::variables;
 use super::{channel, exheap, set, sync};
 use crate::ground::machine;
 use crate::ground::memory;
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::mechanism::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

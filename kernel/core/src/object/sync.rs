@@ -6,8 +6,8 @@ mod sweep;
 
 pub(crate) use sweep::sweep;
 
-use crate::ground::trusted::variables;
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::mechanism::wait::{self, WaitList, Waitable};
 use crate::object::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};

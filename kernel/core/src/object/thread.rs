@@ -10,9 +10,9 @@ mod sweep;
 
 pub(crate) use sweep::{count_kept, sweep};
 
-use crate::ground::trusted::variables;
 use crate::ground::ids::Ids;
 use crate::ground::memory::{PIECE, Stack};
+use crate::ground::trusted::variables;
 use crate::ground::trusted::{self, Fiber, GivenUp, Left, ThreadParams};
 use crate::ground::work::{PIECE as LARGE, Work};
 use crate::mechanism::cpu;

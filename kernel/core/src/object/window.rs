@@ -15,11 +15,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::ground::trusted::parts_restart;
 use crate::ground::hal::{DeviceAccess, WINDOW_FIRST, WINDOW_PAGES, WINDOW_TABLES};
 use crate::ground::machine::hal;
 use crate::ground::memory;
 use crate::ground::trusted::DeviceMemory;
+use crate::ground::trusted::parts_restart;
 use crate::ground::work::Work;
 use crate::object::account::Account;
 use crate::object::exheap;

@@ -41,7 +41,11 @@ impl Answers {
             Some(head) => head,
             None => Block::new(HEAD)?,
         };
-        let answer = Answer { outcome, id, bytes: len };
+        let answer = Answer {
+            outcome,
+            id,
+            bytes: len,
+        };
         head.write(0, &answer.encode());
         let mut blocks = vec![head];
         let mut parts = vec![Part::read(0, 0..HEAD as u32)];

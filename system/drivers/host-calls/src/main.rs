@@ -175,7 +175,9 @@ impl Driver {
         // The device's messages are the host's own; what it gets wrong ends the system.
         let request = Request::decode(message).map_err(|_| Error::BadArgument)?;
         let rest = message.get(HEAD..).ok_or(Error::BadArgument)?;
-        let (name, rest) = rest.split_at_checked(request.name).ok_or(Error::BadArgument)?;
+        let (name, rest) = rest
+            .split_at_checked(request.name)
+            .ok_or(Error::BadArgument)?;
         let name = core::str::from_utf8(name).map_err(|_| Error::BadArgument)?;
         let bytes = rest.get(..request.bytes).ok_or(Error::BadArgument)?;
         let id = request.id;

@@ -2,9 +2,9 @@
 //!
 //! Invariant: these nodes are in lists only while the thread waits.
 
-use crate::ground::trusted::variables;
 use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same, settle};
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::object::account::Account;
 use crate::object::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;

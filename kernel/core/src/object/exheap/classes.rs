@@ -10,9 +10,9 @@
 //!   other use.
 //! - A blank page (one without memory) has only free pieces, which are not in the map.
 
-use crate::ground::trusted::variables;
 use super::class_of;
 use crate::ground::trusted::Committed;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
@@ -236,7 +236,6 @@ pub(super) fn give(piece: Block, chunk: u32) {
         CHUNKS.give(chunk.index.load(Relaxed));
     }
 }
-
 
 /// Returns pages of some chunks to the machine. False when all chunks have been visited. The chunk
 /// that a class's next piece comes from is left alone, so that repeated allocating and freeing

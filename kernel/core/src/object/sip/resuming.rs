@@ -5,8 +5,8 @@
 //! of its resume is under way. So the threads follow even where the thread that resumes is ended,
 //! or suspended itself, between two steps: the idle context does steps, too.
 
-use crate::ground::trusted::variables;
 use super::{ENDED, Kept, Sip};
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;

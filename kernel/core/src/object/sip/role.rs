@@ -1,9 +1,9 @@
 //! What a SIP's end means for the system: nothing, a failure of something essential, or the orderly
 //! end of the system's main program.
 
-use crate::ground::trusted::variables;
 use super::{End, Sip};
 use crate::ground::machine::{hal, log, was_scarce};
+use crate::ground::trusted::variables;
 use crate::mechanism::watchdog;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_abi::exit::machine;
