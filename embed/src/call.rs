@@ -91,11 +91,10 @@ impl<'s> Program<'s> {
     }
 
     fn ask<'p>(&'p self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Call<'p> {
-        let empty = bytes.is_empty() && op != Op::Open;
-        let checked = checked(name, bytes).and_then(|()| match empty {
+        let checked = match bytes.is_empty() && op != Op::Open {
             true => Err(Error::Empty),
-            false => Ok(()),
-        });
+            false => checked(name, bytes),
+        };
         let pending = checked.map_err(Some).map(|()| {
             let time = self.limits.time.map_or(NEVER, |time| {
                 u64::try_from(time.as_nanos()).unwrap_or(NEVER)

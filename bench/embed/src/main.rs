@@ -1,6 +1,9 @@
 //! `sing-bench-embed IMAGE`: the cost of a call from this program into a process of its own, or a
 //! kept one, of the system inside it, and back (target T18). Prints a line of JSON for each.
 
+#![forbid(unsafe_code)]
+
+use sing_arch::cycles;
 use sing_embed::{Error, Image, System};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -18,20 +21,6 @@ Options:
 
 /// What is asked: an echo of 16 bytes.
 const CALL: &[u8] = b"echo 0123456789abcdef";
-
-/// The time-stamp counter, ordered with the surrounding instructions.
-fn cycles() -> u64 {
-    use core::arch::x86_64::{__rdtscp, _mm_lfence};
-    let mut processor = 0;
-    // SAFETY: every x86-64 processor of the last 15 years has the instructions, and Linux lets
-    // processes use them; the pointer is valid for the call.
-    unsafe {
-        _mm_lfence();
-        let now = __rdtscp(&raw mut processor);
-        _mm_lfence();
-        now
-    }
-}
 
 /// Measures calls, and prints how many cycles one takes, and how many there are in a second.
 fn measure(

@@ -6,6 +6,7 @@
 //! counter counts instructions, and, where the host serves a device, the nanoseconds that the
 //! machine waits for it.
 
+mod embed;
 mod net;
 mod plot;
 mod report;
@@ -119,6 +120,9 @@ const NET: &str = "net";
 /// The benchmark of the web server, which the host asks.
 const WEB: &str = "web";
 
+/// The benchmark of calls into a system inside a program.
+const EMBED: &str = "embed";
+
 /// Bursts of each measurement in a round.
 const BURSTS: u32 = 100;
 
@@ -134,9 +138,19 @@ pub fn run(request: &Request) -> Result<u8> {
             .map_or(Ok(()), files::expect_place)?;
         return web::run(request);
     }
+    if request.name == EMBED {
+        request
+            .json
+            .as_deref()
+            .map_or(Ok(()), files::expect_place)?;
+        if request.machine.is_emulated() {
+            bail!("bench embed: programs of this machine are measured; leave `--machine` out");
+        }
+        return embed::run(request);
+    }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
         let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-        names.push(WEB);
+        names.extend([WEB, EMBED]);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,
@@ -257,17 +271,28 @@ fn peer_programs(project: &Project, bench: &Bench) -> Result<Vec<Command>> {
     let mut linux = Command::new(project.host_binary("sing-bench-linux"));
     linux.args(["--burst", "--only", bench.linux]);
     let mut peers = vec![linux];
-    let folder = project.root.join("bench/wasmtime");
-    if bench.wasmtime && folder.join("Cargo.toml").exists() {
-        let target = project.target.join("bench-wasmtime");
-        let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
-        command.arg(&target);
-        match cargo::quiet(&mut command, "building the wasmtime peer (minutes, once)") {
-            Ok(()) => peers.push(Command::new(target.join("release/sing-bench-wasmtime"))),
-            Err(error) => complain!("without wasmtime: {error:#}"),
-        }
+    if bench.wasmtime {
+        peers.extend(wasmtime(project));
     }
     Ok(peers)
+}
+
+/// The program that measures wasmtime, if it can be built.
+fn wasmtime(project: &Project) -> Option<Command> {
+    let folder = project.root.join("bench/wasmtime");
+    if !folder.join("Cargo.toml").exists() {
+        return None;
+    }
+    let target = project.target.join("bench-wasmtime");
+    let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
+    command.arg(&target);
+    match cargo::quiet(&mut command, "building the wasmtime peer (minutes, once)") {
+        Ok(()) => Some(Command::new(target.join("release/sing-bench-wasmtime"))),
+        Err(error) => {
+            complain!("without wasmtime: {error:#}");
+            None
+        }
+    }
 }
 
 fn measure_peer(peer: &mut Command) -> Result<Vec<Sample>> {
