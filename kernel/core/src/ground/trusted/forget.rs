@@ -120,3 +120,58 @@ macro_rules! variables {
     };
 }
 pub(crate) use variables;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::string::String;
+    use std::{format, fs};
+
+    /// Variables that are forgotten by hand, or hold nothing of a system.
+    const OTHERS: [&str; 5] = ["HAL", "TABLE", "IDLE", "RUNNING", "PENDING_AT"];
+
+    /// Checks the sources below a folder, and returns how many declare variables.
+    fn check(folder: &Path) -> usize {
+        let mut found = 0;
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with("tests") || path.ends_with("tests.rs") || path.ends_with("forget.rs")
+            {
+                continue;
+            }
+            if path.is_dir() {
+                found += check(&path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            found += usize::from(text.contains("variables! {"));
+            for line in text.lines() {
+                // Those of `variables!`, and of functions, stand further to the right.
+                let line = line
+                    .trim_start_matches("pub(crate) ")
+                    .trim_start_matches("pub(super) ");
+                let name = line
+                    .strip_prefix("static ")
+                    .and_then(|rest| rest.split_once(':'));
+                let known = name.is_none_or(|(name, _)| OTHERS.contains(&name));
+                let place = format!("{}: {line}", path.display());
+                assert!(
+                    known,
+                    "{place}: declare it by `variables!`, or forget it by hand"
+                );
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_variable_is_forgotten() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let declaring = check(&source);
+        let list = fs::read_to_string(source.join("entry/forget.rs")).unwrap();
+        let modules: String = list.replace("::restart(ended)", "::forget(ended)");
+        let called = modules.matches("::forget(ended);").count();
+        // Three are called by the module above them.
+        assert_eq!(called + 3, declaring, "{modules}");
+    }
+}

@@ -15,6 +15,7 @@
 //! | [`Left`] | the outcome of a blocking entry |
 //! | [`Registers`] | registers of a device that a driver may reach |
 //! | [`Run`] | memory of a block, as a device sees it |
+//! | [`Ended`] | the end of the system, after which what was leaked can be freed |
 //! | [`DeviceMemory`] | memory of a block that a device reaches by way of an IOMMU |
 //!
 //! The chapter "Soundness" of the book derives from them that safe code of the kernel cannot break
