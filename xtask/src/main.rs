@@ -27,6 +27,7 @@ mod cli;
 mod disk;
 mod display;
 mod doc;
+mod embed;
 mod files;
 mod fresh;
 mod fuzz;

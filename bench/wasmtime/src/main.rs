@@ -23,6 +23,7 @@ Options:
       --burst        one burst and no more (the default)
       --seconds S    go on for S seconds
       --samples N    samples in a burst (default 500)
+      --id ID        the target that the lines are for (default T6)
   -h, --help         print this";
 
 /// A program that says hello: fills a buffer on its stack from constant data, and has the host
@@ -175,12 +176,12 @@ impl Ready {
         Ok(())
     }
 
-    fn line(&mut self) -> String {
+    fn line(&mut self, id: &str) -> String {
         self.samples.sort_by(f64::total_cmp);
         let at =
             |part: f64| self.samples[((self.samples.len() - 1) as f64 * part).round() as usize];
         format!(
-            "{{\"peer\":\"{}\",\"id\":\"T6\",\"unit\":\"cycles\",\"median\":{:.1},\"p10\":{:.1},\"p90\":{:.1}}}",
+            "{{\"peer\":\"{}\",\"id\":\"{id}\",\"unit\":\"cycles\",\"median\":{:.1},\"p10\":{:.1},\"p90\":{:.1}}}",
             self.name,
             at(0.5),
             at(0.1),
@@ -193,6 +194,7 @@ impl Ready {
 struct Request {
     seconds: f64,
     samples: usize,
+    id: String,
 }
 
 /// Reads the command line; `None` on a request for help.
@@ -201,12 +203,14 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, lexopt::Error> {
     let mut request = Request {
         seconds: 0.0,
         samples: 500,
+        id: "T6".into(),
     };
     while let Some(argument) = parser.next()? {
         match argument {
             Long("burst") => request.seconds = 0.0,
             Long("seconds") => request.seconds = parser.value()?.parse()?,
             Long("samples") => request.samples = parser.value()?.parse()?,
+            Long("id") => request.id = parser.value()?.string()?,
             Short('h') | Long("help") => return Ok(None),
             other => return Err(other.unexpected()),
         }
@@ -232,7 +236,7 @@ fn run(request: &Request) -> Result<()> {
         }
     }
     for one in &mut ready {
-        println!("{}", one.line());
+        println!("{}", one.line(&request.id));
     }
     Ok(())
 }

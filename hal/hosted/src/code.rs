@@ -24,6 +24,14 @@ pub(crate) struct Code {
     next: Mutex<u64>,
 }
 
+impl Drop for Code {
+    /// An embedded system has ended: its code goes.
+    fn drop(&mut self) {
+        // SAFETY: the arena's own mapping, whose code no processor runs any more.
+        unsafe { crate::memory::unmap(&self.range) };
+    }
+}
+
 impl Code {
     pub(crate) fn new() -> Result<Self, Errno> {
         let at = map_arena(BYTES)?;

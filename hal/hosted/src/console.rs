@@ -1,16 +1,24 @@
 //! The console: standard input and output.
 
+use crate::embed::Log;
 use crate::input::Input;
 use crate::output::Output;
 use crate::{signals, terminal};
 use sing_kernel::console::ConsoleDevice;
 use sing_kernel::output::Class;
 use std::io;
+use std::sync::Arc;
 
-/// Standard input, where it is the console's, standard output, and standard error for the log.
+/// Standard input, where it is the console's, standard output, and standard error for the log; or,
+/// in an embedded system, a log that the program can read.
 pub(crate) struct Console {
     input: Option<Input>,
-    output: Output,
+    output: Sink,
+}
+
+enum Sink {
+    Standard(Output),
+    Log(Arc<Log>),
 }
 
 impl Console {
@@ -21,8 +29,16 @@ impl Console {
             true => Some(Input::new(signals::CONSOLE)?),
             false => None,
         };
-        let output = Output::new(signals::OUTPUT)?;
+        let output = Sink::Standard(Output::new(signals::OUTPUT)?);
         Ok(Self { input, output })
+    }
+
+    /// The console of an embedded system, which touches no standard stream.
+    pub(crate) fn embedded(log: Arc<Log>) -> Self {
+        Self {
+            input: None,
+            output: Sink::Log(log),
+        }
     }
 
     /// Watches for the first input.
@@ -34,17 +50,32 @@ impl Console {
 
     /// Takes a line of the log; false where there is no room.
     pub(crate) fn log(&self, class: Class, line: &[u8]) -> bool {
-        self.output.log(class, line)
+        match &self.output {
+            Sink::Standard(output) => output.log(class, line),
+            Sink::Log(log) => {
+                log.line(line);
+                true
+            }
+        }
     }
 }
 
 impl ConsoleDevice for Console {
     fn write(&self, bytes: &[u8]) -> usize {
-        self.output.write(bytes)
+        match &self.output {
+            Sink::Standard(output) => output.write(bytes),
+            Sink::Log(log) => {
+                log.text(bytes);
+                bytes.len()
+            }
+        }
     }
 
     fn unwritten(&self) -> usize {
-        self.output.unwritten()
+        match &self.output {
+            Sink::Standard(output) => output.unwritten(),
+            Sink::Log(_) => 0,
+        }
     }
 
     fn read(&self, out: &mut [u8]) -> Option<usize> {
@@ -52,6 +83,9 @@ impl ConsoleDevice for Console {
     }
 
     fn size(&self) -> Option<(u32, u32)> {
-        terminal::size()
+        match &self.output {
+            Sink::Standard(_) => terminal::size(),
+            Sink::Log(_) => None,
+        }
     }
 }

@@ -16,6 +16,7 @@ pub mod command;
 mod console;
 mod cpu;
 mod devices;
+pub mod embed;
 mod heap;
 mod input;
 mod load;
@@ -27,6 +28,7 @@ mod signals;
 mod terminal;
 mod thread;
 mod timer;
+mod wakers;
 mod wide;
 
 use clock::{Clock, Noted};
@@ -35,8 +37,8 @@ use console::Console;
 use devices::Devices;
 pub use devices::{
     AddressRange, DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket, HostDirectory,
-    HostSockets, MOST_DISKS, Network, NetworkError, RangeError, SerialError, SerialLine,
-    SocketsError,
+    HostSockets, MOST_DISKS, Network, NetworkError, Pending, Port, RangeError, Reply, SerialError,
+    SerialLine, SocketsError,
 };
 use memory::Memory;
 use sing_abi::PAGE;
@@ -49,7 +51,11 @@ use sing_kernel::hal::{
 };
 use sing_kernel::output::Class;
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{AcqRel, Acquire, Release},
+};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, io};
 use timer::Timer;
 
@@ -93,6 +99,8 @@ pub struct Config {
     pub display: Option<DisplaySocket>,
     /// What programs may do with sockets of the host.
     pub sockets: HostSockets,
+    /// The system is inside a program that does other things, too ([`embed`]).
+    pub inside: Option<embed::Inside>,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -195,14 +203,23 @@ pub struct HostedHal {
     noted: Noted,
     console: Console,
     devices: Devices,
+    /// Whether it is inside a program that does other things, too.
+    embedded: bool,
+    port: Option<Arc<Port>>,
+    /// The last to go: until then, handlers find the machine.
+    signals: Mutex<Option<signals::beside::Signals>>,
 }
 
 /// The machine, for the signal handlers, which get no argument of ours.
-static HOSTED: OnceLock<HostedHal> = OnceLock::new();
+static HOSTED: AtomicPtr<HostedHal> = AtomicPtr::new(std::ptr::null_mut());
+/// Only one is made or ended at a time.
+static STARTING: Mutex<()> = Mutex::new(());
 
 /// Returns the machine, once it has started.
 fn hosted() -> Option<&'static HostedHal> {
-    HOSTED.get()
+    // SAFETY: null, or made by `Box::into_raw` in `HostedHal::new`, and freed by `HostedHal::end`
+    // when no handler of its uses it any more.
+    unsafe { HOSTED.load(Acquire).as_ref() }
 }
 
 /// Ends the process with this status, and restores the terminal. Safe in signal handlers.
@@ -229,9 +246,8 @@ impl HostedHal {
     /// # Errors
     /// If there is one already, if the memory limit is too small, or if Linux refuses a resource.
     pub fn new(config: Config) -> Result<&'static Self, Error> {
-        static STARTING: Mutex<()> = Mutex::new(());
         let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-        if HOSTED.get().is_some() {
+        if hosted().is_some() {
             return Err(Error::AlreadyStarted);
         }
         let refused = |what| move |error: io::Error| Error::Linux { what, error };
@@ -239,12 +255,23 @@ impl HostedHal {
         if limit < MIN_MEMORY {
             return Err(Error::MemoryLimit(limit));
         }
-        heap::start();
+        let inside = config.inside.as_ref();
+        // The heap is the program's that the system is in.
+        if inside.is_none() {
+            heap::start();
+        }
         let clock = Clock::new();
         let code = Code::new().map_err(|e| Error::Addresses(e.into()))?;
+        let mut own = None;
+        match inside {
+            Some(_) => own = Some(embed::signals().map_err(refused("signal handlers"))?),
+            None => signals::start(config.console).map_err(refused("signal handlers"))?,
+        }
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
-        signals::start(config.console).map_err(refused("signal handlers"))?;
-        let console = Console::new(config.console).map_err(refused("a thread"))?;
+        let console = match inside {
+            Some(inside) => Console::embedded(Arc::clone(&inside.log)),
+            None => Console::new(config.console).map_err(refused("a thread"))?,
+        };
         let devices = Devices::new(
             &config.disks,
             &config.directories,
@@ -252,10 +279,11 @@ impl HostedHal {
             config.serial.as_ref(),
             config.display.as_ref(),
             &config.sockets,
+            inside.map(|inside| &inside.port),
         )?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
-        let hosted = HOSTED.get_or_init(|| Self {
+        let made = Box::into_raw(Box::new(Self {
             hooks,
             clock,
             memory,
@@ -264,10 +292,39 @@ impl HostedHal {
             noted: Noted::default(),
             console,
             devices,
-        });
+            embedded: inside.is_some(),
+            port: inside.map(|inside| Arc::clone(&inside.port)),
+            signals: Mutex::new(own),
+        }));
+        HOSTED.store(made, Release);
+        // SAFETY: made above, and freed only by `end`.
+        let hosted: &'static Self = unsafe { &*made };
         // Not before the handlers can find the machine, or the first input would go unnoticed.
         hosted.console.watch();
         Ok(hosted)
+    }
+
+    /// Takes the machine of an embedded system down, whose kernel has been left for good. Called on
+    /// its thread.
+    fn end(&'static self, status: i32) {
+        let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(port) = &self.port {
+            port.end(status);
+        }
+        let signals = self
+            .signals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(signals);
+        // SAFETY: the kernel runs no more, and nothing of its is used from here on: its SIPs' code
+        // and memory go with the machine.
+        unsafe { sing_kernel::forget() };
+        let made = HOSTED.swap(std::ptr::null_mut(), AcqRel);
+        devices::forget();
+        // SAFETY: made by `Box::into_raw`, and not found by any handler any more; the kernel has
+        // forgotten its references.
+        drop(unsafe { Box::from_raw(made) });
     }
 
     /// Returns the bytes that are accessible now, and the number of islands that they form among
@@ -460,6 +517,9 @@ unsafe impl Hal for HostedHal {
     }
 
     fn exit(&self, status: i32) -> ! {
+        if self.embedded {
+            embed::leave(status);
+        }
         output::settle();
         end(status)
     }

@@ -148,7 +148,38 @@ fn map_nowhere(bytes: u64) -> Result<u64, Errno> {
 
 /// Reserves an inaccessible range outside the kernel's reservations, aligned to 64 KiB.
 pub(crate) fn map_arena(bytes: u64) -> Result<u64, Errno> {
-    map_nowhere(bytes + ALIGN).map(|at| at.next_multiple_of(ALIGN))
+    let mapped = map_nowhere(bytes + ALIGN)?;
+    let at = mapped.next_multiple_of(ALIGN);
+    // SAFETY: the ends of the mapping just made, of which nobody has an address.
+    unsafe {
+        unmap(&(mapped..at));
+        unmap(&(at + bytes..mapped + bytes + ALIGN));
+    }
+    Ok(at)
+}
+
+/// Gives addresses back to Linux, where there are any; a refusal leaves them mapped.
+///
+/// # Safety
+/// They are whole mappings of the caller's, or parts of such, and nobody uses them from now on.
+pub(crate) unsafe fn unmap(range: &Range<u64>) {
+    if !range.is_empty() {
+        // SAFETY: the caller's.
+        let _ = unsafe {
+            rustix::mm::munmap(range.start as *mut _, (range.end - range.start) as usize)
+        };
+    }
+}
+
+impl Drop for Memory {
+    /// An embedded system has ended: its memory goes.
+    fn drop(&mut self) {
+        for (start, end) in self.state().arenas.common(0, u64::MAX) {
+            // SAFETY: arenas are mappings of this one's own, and reservations in them were the
+            // machine's, which has ended.
+            unsafe { unmap(&(start..end)) };
+        }
+    }
 }
 
 impl State {

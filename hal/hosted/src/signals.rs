@@ -18,6 +18,8 @@
 //! - Handlers leave `errno` as they find it, and run nothing that takes a lock, provided that
 //!   `arrive` only takes note unless SIP code was interrupted, as the kernel promises.
 
+pub(crate) mod beside;
+
 use crate::devices::Idle;
 use crate::report::Registers;
 use crate::thread::this_thread;
@@ -26,7 +28,10 @@ use libc::{c_int, c_void, siginfo_t, sigset_t, ucontext_t};
 use sing_kernel::fault::{Action, Fault, Kind};
 use sing_kernel::hal::{LINE_CONSOLE, LINE_OUTPUT, LINE_TIMER};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
 /// The timer's signal.
 pub(crate) const TIMER: c_int = libc::SIGALRM;
@@ -70,6 +75,32 @@ static ASLEEP: AtomicBool = AtomicBool::new(false);
 /// The kernel's thread, as `pthread_self` names it there.
 static KERNEL: AtomicU64 = AtomicU64::new(0);
 
+/// Whether the kernel's thread sleeps, or is about to.
+static SLEEPS: AtomicBool = AtomicBool::new(false);
+/// How long it looks before it sleeps, in an embedded system, where a call comes soon after another:
+/// a signal and the sleep would cost more than the call.
+const LOOKING: u64 = 6_000;
+
+/// Linux's numbers of [`INTERRUPTS`]; 0 for one that the system does not use. An embedded system
+/// leaves the usual ones to the program that it is in.
+static NUMBERS: [AtomicI32; 4] = [
+    AtomicI32::new(TIMER),
+    AtomicI32::new(CONSOLE),
+    AtomicI32::new(OUTPUT),
+    AtomicI32::new(DEVICE),
+];
+
+/// Linux's number of a signal of [`INTERRUPTS`].
+pub(crate) fn number(signal: c_int) -> c_int {
+    let place = INTERRUPTS.iter().position(|s| *s == signal);
+    place.map_or(signal, |place| NUMBERS[place].load(Relaxed))
+}
+
+/// The signals that interrupt the kernel's thread, by Linux's numbers.
+fn interrupts() -> sigset_t {
+    set(&NUMBERS.each_ref().map(|n| n.load(Relaxed)))
+}
+
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 fn set(signals: &[c_int]) -> sigset_t {
@@ -78,7 +109,7 @@ fn set(signals: &[c_int]) -> sigset_t {
     unsafe {
         let mut set: sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        for signal in signals {
+        for signal in signals.iter().filter(|signal| **signal != 0) {
             libc::sigaddset(&raw mut set, *signal);
         }
         set
@@ -86,6 +117,7 @@ fn set(signals: &[c_int]) -> sigset_t {
 }
 
 fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io::Result<()> {
+    let signal = number(signal);
     let action = libc::sigaction {
         sa_sigaction: handler as *const () as usize,
         sa_mask: mask,
@@ -101,7 +133,7 @@ fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io:
 }
 
 /// Gives the calling thread an alternate stack with an inaccessible page below.
-pub(crate) fn alternate_stack() -> io::Result<()> {
+pub(crate) fn alternate_stack() -> io::Result<libc::stack_t> {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
     let page = sing_abi::PAGE as usize;
     // SAFETY: a new mapping that overlaps no other and is never unmapped; only its own pages are
@@ -130,21 +162,16 @@ pub(crate) fn alternate_stack() -> io::Result<()> {
     if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(())
+    Ok(stack)
 }
 
 /// Installs the handlers and prepares the calling thread, which is the kernel's from now on.
 /// `console`: also installs the handlers that restore the terminal.
 pub(crate) fn start(console: bool) -> io::Result<()> {
-    // SAFETY: takes a number and returns one, 0 if Linux does not know.
-    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
-    if frame > MAX_FRAME {
-        let text = format!("this processor's signal frames take {frame} bytes, over {MAX_FRAME}");
-        return Err(io::Error::other(text));
-    }
+    check_frames()?;
     alternate_stack()?;
     KERNEL.store(this_thread(), Relaxed);
-    let interrupts = set(&INTERRUPTS);
+    let interrupts = interrupts();
     for signal in INTERRUPTS {
         install(signal, on_interrupt, libc::SA_RESTART, interrupts)?;
     }
@@ -173,15 +200,51 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Sees to it that signal frames fit where they will stand.
+fn check_frames() -> io::Result<()> {
+    // SAFETY: takes a number and returns one, 0 if Linux does not know.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
+    if frame > MAX_FRAME {
+        let text = format!("this processor's signal frames take {frame} bytes, over {MAX_FRAME}");
+        return Err(io::Error::other(text));
+    }
+    Ok(())
+}
+
 fn block(how: c_int, signals: &sigset_t) {
     // SAFETY: the set is valid for the call, and the old one is not asked for.
     unsafe { libc::pthread_sigmask(how, signals, std::ptr::null_mut()) };
 }
 
+/// Whether the kernel's thread sleeps, or is about to, so that it sees no device's interrupt without
+/// a signal.
+pub(crate) fn sleeps() -> bool {
+    SLEEPS.load(SeqCst)
+}
+
+/// Looks for devices' interrupts for a while, as the kernel's thread of an embedded system has
+/// nothing else to do; whether one has come. One that is raised after `SLEEPS` is set has a signal.
+fn look(hosted: &HostedHal) -> bool {
+    let end = hosted.clock.now() + LOOKING;
+    while !crate::devices::due() && !ARRIVED.load(Relaxed) && hosted.clock.now() < end {
+        std::hint::spin_loop();
+    }
+    SLEEPS.store(true, SeqCst);
+    let come = crate::devices::due();
+    if come {
+        SLEEPS.store(false, SeqCst);
+        crate::devices::deliver(hosted, false);
+    }
+    come
+}
+
 /// Waits until an interrupt has arrived since the last wait, or a signal comes, or the host has
 /// something for the sockets that are watched.
 pub(crate) fn wait(hosted: &HostedHal, watched: Option<&Idle>) {
-    let interrupts = set(&INTERRUPTS);
+    if hosted.embedded && look(hosted) {
+        return;
+    }
+    let interrupts = interrupts();
     let mut before = set(&[]);
     // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen:
     // the signals are blocked, and `sigsuspend` unblocks them and sleeps in one step. SAFETY: both
@@ -194,6 +257,7 @@ pub(crate) fn wait(hosted: &HostedHal, watched: Option<&Idle>) {
         ASLEEP.store(false, Relaxed);
     }
     ARRIVED.store(false, Relaxed);
+    SLEEPS.store(false, SeqCst);
     block(libc::SIG_SETMASK, &before);
 }
 
@@ -226,10 +290,16 @@ extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_voi
     // SAFETY: Linux gives a handler with SA_SIGINFO a valid context, on this stack.
     let context = unsafe { &*context.cast::<ucontext_t>() };
     let Some(hosted) = hosted() else { return };
+    // Nobody of ours sends one to another thread.
+    if this_thread() != KERNEL.load(Relaxed) {
+        return;
+    }
     // SAFETY: `errno` of this thread; libc keeps it for the thread's life.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let saved = unsafe { *errno };
+    let place = NUMBERS.iter().position(|n| n.load(Relaxed) == signal);
+    let signal = place.map_or(signal, |place| INTERRUPTS[place]);
     interrupt(hosted, signal, registers(context).get(libc::REG_RIP));
     // SAFETY: as above. The kernel's threads all run on one Linux thread, so the address is
     // unchanged.
@@ -247,7 +317,7 @@ fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
         _ => LINE_CONSOLE,
     };
     if hosted.code.range().contains(&pc) {
-        block(libc::SIG_UNBLOCK, &set(&INTERRUPTS));
+        block(libc::SIG_UNBLOCK, &interrupts());
         // May return much later, but on this very stack, which holds everything that the
         // interrupted code needs.
         (hosted.hooks.interrupt)(line, true);
@@ -264,10 +334,14 @@ fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
 fn device_interrupt(hosted: &HostedHal, pc: u64) {
     let in_sip = hosted.code.range().contains(&pc);
     if in_sip {
-        block(libc::SIG_UNBLOCK, &set(&INTERRUPTS));
+        block(libc::SIG_UNBLOCK, &interrupts());
     } else {
         ARRIVED.store(true, Relaxed);
         hosted.noted.note();
+    }
+    if crate::embed::stops() {
+        // The kernel ends the system at its next look, in a SIP at once.
+        (hosted.hooks.interrupt)(sing_kernel::hal::LINE_POWER, in_sip);
     }
     crate::devices::deliver(hosted, in_sip);
     // As the timer's: the one that is noted may have been the last for a SIP that never calls.
@@ -302,10 +376,12 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         context.uc_mcontext.gregs[libc::REG_RIP as usize] = next as i64;
         return;
     }
-    let Some(hosted) = hosted() else {
-        report::fatal(signal, info.si_code, &at, None)
-    };
-    let Some((kind, address)) = fault_kind(signal, info) else {
+    let known = hosted().zip(fault_kind(signal, info));
+    // An embedded system leaves faults that are not its own to the program that it is in.
+    if beside::is_beside() && (known.is_none() || this_thread() != KERNEL.load(Relaxed)) {
+        return beside::pass_on(signal, info, context);
+    }
+    let Some((hosted, (kind, address))) = known else {
         report::fatal(signal, info.si_code, &at, None)
     };
     let fault = Fault {
@@ -329,6 +405,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
             registers[libc::REG_RDI as usize] = argument as i64;
             registers[libc::REG_EFL as usize] &= !DIRECTION;
         }
+        Action::Fatal if beside::is_beside() => beside::pass_on(signal, info, context),
         Action::Fatal => report::fatal(signal, info.si_code, &at, Some(&fault)),
     }
 }

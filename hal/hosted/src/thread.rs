@@ -9,10 +9,16 @@ use std::thread::{self, Thread};
 pub(crate) struct Kernel(libc::pthread_t);
 
 impl Kernel {
-    /// Sends it a signal.
+    /// The calling thread, which is the kernel's.
+    pub(crate) fn this() -> Kernel {
+        Kernel(this_thread())
+    }
+
+    /// Sends it a signal, by its name here.
     pub(crate) fn signal(self, signal: i32) {
-        // SAFETY: the kernel's thread lives as long as the process.
-        unsafe { libc::pthread_kill(self.0, signal) };
+        // SAFETY: the kernel's thread lives as long as the process, or, of an embedded system, is
+        // not joined while anybody has this (`embed`).
+        unsafe { libc::pthread_kill(self.0, crate::signals::number(signal)) };
     }
 }
 
@@ -30,7 +36,7 @@ pub(crate) fn quiet_thread(
     stack: usize,
     run: impl FnOnce(Kernel) + Send + 'static,
 ) -> io::Result<Thread> {
-    let kernel = Kernel(this_thread());
+    let kernel = Kernel::this();
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     let mut before = all;

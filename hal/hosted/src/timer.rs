@@ -39,13 +39,20 @@ unsafe impl Send for Timer {}
 // SAFETY: as above; `timer_settime` is safe to call from anywhere.
 unsafe impl Sync for Timer {}
 
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the timer exists, and nobody sets it any more.
+        unsafe { libc::timer_delete(self.id) };
+    }
+}
+
 impl Timer {
     /// Makes a timer that sends `signal` to the calling thread.
     pub(crate) fn new(signal: i32) -> io::Result<Self> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = signal;
+        event.sigev_signo = crate::signals::number(signal);
         // SAFETY: takes nothing, always succeeds.
         event.sigev_notify_thread_id = unsafe { libc::gettid() };
         let mut id: libc::timer_t = std::ptr::null_mut();

@@ -83,6 +83,19 @@ impl<T> SpinLock<T> {
         }
     }
 
+    /// Returns the value.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+
+    /// Releases the lock, whoever holds it.
+    ///
+    /// # Safety
+    /// Whoever holds it never uses or drops the guard.
+    pub unsafe fn release(&self) {
+        self.held.store(false, Ordering::Relaxed);
+    }
+
     /// Takes the lock.
     ///
     /// # Panics

@@ -67,6 +67,12 @@ pub fn set_ground(ground: &'static dyn Ground) {
     *GROUND.lock() = Some(ground);
 }
 
+/// Forgets the source, which has taken all memory back.
+pub fn forget_ground() {
+    *GROUND.lock() = None;
+    COMMITTED.store(0, Ordering::Relaxed);
+}
+
 /// Returns the bytes that all stores have committed.
 pub fn committed() -> u64 {
     COMMITTED.load(Ordering::Relaxed)
@@ -302,6 +308,32 @@ impl<T: Default + Sync> Slab<T> {
         }
         drop(free);
         self.live.sub(1);
+    }
+
+    /// Drops all records and forgets them: the store is as new. Their memory stays with whoever it
+    /// came from.
+    ///
+    /// # Safety
+    /// Nobody has a reference to a record.
+    pub unsafe fn forget_all(&self) {
+        for index in 0..self.fresh.load(Ordering::Relaxed) {
+            if self.slot(index).is_some() {
+                // SAFETY: a valid record, which nobody refers to; it is dropped once, as nothing is
+                // below `fresh` when this returns.
+                unsafe { ptr::drop_in_place(self.at(index)) };
+            }
+        }
+        let new = Self::new();
+        for (segment, none) in self.segments.iter().zip(&new.segments) {
+            segment.store(none.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.fresh.store(0, Ordering::Relaxed);
+        self.live.store(0, Ordering::Relaxed);
+        self.absent.store(0, Ordering::Relaxed);
+        self.seen.forget();
+        // SAFETY: who held it had a reference to the store's records, which nobody has.
+        unsafe { self.free.release() };
+        *self.free.lock() = new.free.into_inner();
     }
 
     /// Iterates over every record that was ever in use, by index.

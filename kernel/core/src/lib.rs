@@ -39,7 +39,7 @@ mod mechanism;
 mod object;
 
 pub use entry::boot::{Options, boot};
-pub use entry::fault;
+pub use entry::{fault, forget};
 pub use ground::trusted::{BootImage, GuestCall};
 pub use ground::{console, device, hal, output};
 pub use mechanism::interrupt;

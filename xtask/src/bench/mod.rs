@@ -6,6 +6,7 @@
 //! counter counts instructions, and, where the host serves a device, the nanoseconds that the
 //! machine waits for it.
 
+mod embed;
 mod net;
 mod plot;
 mod programs;
@@ -125,6 +126,8 @@ const WEB: &str = "web";
 /// The benchmarks of ordinary programs, and of compilation.
 const PROGRAMS: &str = "programs";
 const COMPILE: &str = "compile";
+/// The benchmark of calls into a system inside a program.
+const EMBED: &str = "embed";
 
 /// Bursts of each measurement in a round.
 const BURSTS: u32 = 100;
@@ -145,11 +148,15 @@ pub fn run(request: &Request) -> Result<u8> {
             bail!("--program is for `bench {PROGRAMS}` and `bench {COMPILE}`");
         }
         WEB => return web::run(request),
+        EMBED if request.machine.is_emulated() => {
+            bail!("bench {EMBED}: programs of this machine are measured; leave `--machine` out");
+        }
+        EMBED => return embed::run(request),
         _ => {}
     }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
         let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-        names.extend([WEB, PROGRAMS, COMPILE]);
+        names.extend([WEB, PROGRAMS, COMPILE, EMBED]);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,
@@ -266,17 +273,28 @@ fn peer_programs(project: &Project, bench: &Bench) -> Result<Vec<Command>> {
     let mut linux = Command::new(project.host_binary("sing-bench-linux"));
     linux.args(["--burst", "--only", bench.linux]);
     let mut peers = vec![linux];
-    let folder = project.root.join("bench/wasmtime");
-    if bench.wasmtime && folder.join("Cargo.toml").exists() {
-        let target = project.target.join("bench-wasmtime");
-        let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
-        command.arg(&target);
-        match cargo::quiet(&mut command, "building the wasmtime peer (minutes, once)") {
-            Ok(()) => peers.push(Command::new(target.join("release/sing-bench-wasmtime"))),
-            Err(error) => complain!("without wasmtime: {error:#}"),
-        }
+    if bench.wasmtime {
+        peers.extend(wasmtime(project));
     }
     Ok(peers)
+}
+
+/// The program that measures wasmtime, if it can be built.
+fn wasmtime(project: &Project) -> Option<Command> {
+    let folder = project.root.join("bench/wasmtime");
+    if !folder.join("Cargo.toml").exists() {
+        return None;
+    }
+    let target = project.target.join("bench-wasmtime");
+    let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
+    command.arg(&target);
+    match cargo::quiet(&mut command, "building the wasmtime peer (minutes, once)") {
+        Ok(()) => Some(Command::new(target.join("release/sing-bench-wasmtime"))),
+        Err(error) => {
+            complain!("without wasmtime: {error:#}");
+            None
+        }
+    }
 }
 
 fn measure_peer(peer: &mut Command) -> Result<Vec<Sample>> {

@@ -116,6 +116,13 @@ pub const TARGETS: &[Target] = &[
         note: "at least 0.75 of nginx's",
     },
     Target {
+        id: "T18",
+        unit: "cycles",
+        paper: None,
+        most: None,
+        note: "the target: at most 3 times T6",
+    },
+    Target {
         id: "T19",
         unit: "ratio",
         paper: None,

@@ -7,6 +7,7 @@ mod devices;
 mod directories;
 mod display;
 mod docs;
+mod embed;
 mod format;
 mod fuzz;
 mod hosts;
@@ -281,6 +282,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: false,
         run: ordinary::check,
+    },
+    Part {
+        name: "embed",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: embed::check,
     },
     Part {
         name: "own",

@@ -65,7 +65,7 @@ pub fn check(run: &Run) -> Result<Report> {
 }
 
 /// Reads the output of the test harness.
-fn read(output: &str) -> Report {
+pub(super) fn read(output: &str) -> Report {
     let mut report = Report::default();
     let mut within = String::new();
     for line in output.lines() {

@@ -67,6 +67,19 @@ fn offer(line: u32) -> bool {
     open
 }
 
+/// Whether an interrupt is due.
+pub(crate) fn due() -> bool {
+    DUE.load(SeqCst) != 0
+}
+
+/// Forgets all: the machine has ended.
+pub(crate) fn forget() {
+    LEVEL.store(0, SeqCst);
+    MASKED.store(u32::MAX, SeqCst);
+    DUE.store(0, SeqCst);
+    MESSAGES.store(0, SeqCst);
+}
+
 /// Reports the interrupts that are due to the kernel: on its thread, outside SIP code or, in a
 /// signal handler, inside it.
 pub(crate) fn deliver(hosted: &HostedHal, in_sip: bool) {

@@ -16,6 +16,7 @@
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
+mod calls;
 mod disk;
 mod disk_thread;
 mod display;
@@ -69,10 +70,11 @@ mod turns;
 mod turns_tests;
 mod window;
 
+pub use calls::{Pending, Port, Reply};
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};
-pub(crate) use lines::deliver;
+pub(crate) use lines::{deliver, due, forget};
 pub(crate) use mapping::resume_after;
 pub use net::{Network, NetworkError};
 pub use refusal::DiskError;
@@ -143,6 +145,7 @@ impl Devices {
         serial: Option<&SerialLine>,
         display: Option<&DisplaySocket>,
         sockets: &HostSockets,
+        calls: Option<&Arc<Port>>,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -201,6 +204,9 @@ impl Devices {
             });
             added.map_err(crate::Error::Sockets)?;
             devices.idle = idle;
+        }
+        if let Some(port) = calls {
+            let Ok(()) = devices.add::<Infallible>(|transport| Ok(calls::start(port, transport)));
         }
         Ok(devices)
     }

@@ -39,6 +39,11 @@ impl Seen {
             live: AtomicU32::new(0),
         }
     }
+
+    pub(super) fn forget(&self) {
+        self.spare.store(0, Relaxed);
+        self.live.store(0, Relaxed);
+    }
 }
 
 impl<T: Default + Sync> Slab<T> {

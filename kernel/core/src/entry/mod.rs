@@ -17,6 +17,7 @@ mod devices;
 mod dma;
 mod exchange;
 pub mod fault;
+mod forget;
 mod processes;
 pub(crate) mod query;
 mod queues;
@@ -27,6 +28,8 @@ mod sync;
 mod system;
 mod threads;
 mod time;
+
+pub use forget::forget;
 
 use crate::ground::trusted::{Entries, KernelTable, Left};
 use crate::ground::work::Work;

@@ -1,5 +1,7 @@
 //! Contracts known to the kernel, one record for each identity.
 
+use crate::ground::trusted::{Ended, variables};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
 use sing_image::contract::{ContractTable, Hash, NONE, Word};
@@ -158,10 +160,21 @@ struct Known {
     sorted: Vec<&'static Contract>,
 }
 
-static KNOWN: SpinLock<Known> = SpinLock::new(Known {
-    all: Vec::new(),
-    sorted: Vec::new(),
-});
+variables! { restart:
+    static KNOWN: SpinLock<Known> = SpinLock::new(Known {
+        all: Vec::new(),
+        sorted: Vec::new(),
+    });
+}
+
+/// Forgets all contracts, and gives their memory back: the system has ended.
+pub(crate) fn forget(ended: &Ended) {
+    let all = core::mem::take(&mut KNOWN.lock().all);
+    for contract in all {
+        ended.reclaim(contract);
+    }
+    restart(ended);
+}
 
 /// Returns a contract, counted from 0 in the order of their numbers; `None` behind the last one.
 pub(crate) fn numbered(index: u32) -> Option<&'static Contract> {
@@ -229,7 +242,7 @@ pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'s
         fast,
         messages,
     });
-    let contract = match record.leak() {
+    let contract = match Box::leak(record.into_boxed_slice()) {
         [contract] => &*contract,
         _ => unreachable!("one was put there"),
     };

@@ -4,6 +4,7 @@
 //! again. Which these are is looked up for many ids at a time, a few records with each id that is
 //! given before, so that an id costs no search however many are in use.
 
+use crate::ground::trusted::parts_restart;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_arch::lock::{Counter, SpinLock};
 
@@ -37,6 +38,8 @@ struct Used {
     /// The number of records when this window was begun. Those that come later get ids of it.
     records: u32,
 }
+
+parts_restart!(Ids: next again used);
 
 impl Ids {
     /// Makes a source that begins with one.

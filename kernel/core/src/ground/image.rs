@@ -9,6 +9,7 @@ mod tests;
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
 use crate::ground::trusted::System;
+use crate::ground::trusted::{Ended, variables};
 use crate::object::channel::End;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -78,15 +79,29 @@ struct Registry {
     failed: BTreeMap<Arc<str>, Arc<Error>>,
 }
 
-static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
-    system: None,
-    loaded: BTreeMap::new(),
-    latest: None,
-    by_code: BTreeMap::new(),
-    loading: BTreeMap::new(),
-    placing: None,
-    failed: BTreeMap::new(),
-});
+variables! { restart:
+    static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
+        system: None,
+        loaded: BTreeMap::new(),
+        latest: None,
+        by_code: BTreeMap::new(),
+        loading: BTreeMap::new(),
+        placing: None,
+        failed: BTreeMap::new(),
+    });
+}
+
+/// Forgets all images, and gives their memory back: the system has ended.
+pub(crate) fn forget(ended: &Ended) {
+    let loaded = core::mem::take(&mut REGISTRY.lock().loaded);
+    for image in loaded.into_values() {
+        ended.reclaim(image);
+    }
+    if let Some(system) = REGISTRY.lock().system.take() {
+        ended.reclaim(system);
+    }
+    restart(ended);
+}
 
 /// Sets the system image.
 pub(crate) fn set_system(system: System) {

@@ -15,6 +15,7 @@
 
 use crate::ground::machine::hal;
 use crate::ground::output::Class;
+use crate::ground::trusted::variables;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::Counter;
@@ -29,10 +30,12 @@ const CUT: &str = " ...(cut)";
 const LINES: u32 = 64;
 const SECOND: u64 = 1_000_000_000;
 
-/// Uptime in nanoseconds until which the log counts as full.
-static FULL_UNTIL: AtomicU64 = AtomicU64::new(0);
-/// Lines lost since the last report of lost lines.
-static LOST: AtomicU32 = AtomicU32::new(0);
+variables! { forget:
+    /// Uptime in nanoseconds until which the log counts as full.
+    static FULL_UNTIL: AtomicU64 = AtomicU64::new(0);
+    /// Lines lost since the last report of lost lines.
+    static LOST: AtomicU32 = AtomicU32::new(0);
+}
 
 /// A line under construction.
 struct Line {

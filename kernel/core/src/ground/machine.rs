@@ -1,6 +1,7 @@
 //! The machine that the kernel runs on: access to the HAL.
 
 use crate::ground::hal::Hal;
+use crate::ground::trusted::{Ended, Restart, variables};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::Link;
@@ -8,6 +9,15 @@ use sing_arch::link::Link;
 struct Machine(&'static dyn Hal);
 
 static HAL: Link<Machine> = Link::new();
+
+/// Forgets the HAL, after all else: the system has ended.
+pub(crate) fn forget(ended: &Ended) {
+    restart(ended);
+    sing_arch::slab::forget_ground();
+    if let Some(machine) = HAL.take() {
+        ended.reclaim(machine);
+    }
+}
 
 /// Sets the HAL. The first step of starting.
 ///
@@ -45,7 +55,19 @@ const LARGE: u64 = 64 << 10;
 /// Bytes that are granted without asking the machine.
 struct Granted(AtomicU64);
 
-static HEAP: Granted = Granted(AtomicU64::new(0));
+variables! { restart:
+    static HEAP: Granted = Granted(AtomicU64::new(0));
+    /// Whether the machine has refused memory since all reserves were last given back.
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+    /// When a request was last refused that the SIP's own budget allowed, in nanoseconds; 0 for never.
+    static SCARCE: AtomicU64 = AtomicU64::new(0);
+}
+
+impl Restart for Granted {
+    fn restart(&self, ended: &Ended, first: Self) {
+        self.0.restart(ended, first.0);
+    }
+}
 
 impl Granted {
     /// Whether so many bytes are granted; asks the machine whether they can be, where that is not
@@ -84,9 +106,6 @@ macro_rules! log {
 }
 pub(crate) use log;
 
-/// Whether the machine has refused memory since all reserves were last given back.
-static REFUSED: AtomicBool = AtomicBool::new(false);
-
 /// Notes a refusal of memory, and returns the machine's answer.
 pub(crate) fn noted(done: bool) -> bool {
     if !done {
@@ -95,8 +114,6 @@ pub(crate) fn noted(done: bool) -> bool {
     done
 }
 
-/// When a request was last refused that the SIP's own budget allowed, in nanoseconds; 0 for never.
-static SCARCE: AtomicU64 = AtomicU64::new(0);
 /// For how long after such a refusal the end of an essential SIP is likely to be its consequence,
 /// in nanoseconds.
 const CONSEQUENCE: u64 = 100_000_000;

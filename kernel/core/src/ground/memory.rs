@@ -13,6 +13,7 @@ pub(crate) use crate::ground::trusted::{LinearMemory, Stack};
 
 use crate::ground::machine;
 use crate::ground::trusted::Committed;
+use crate::ground::trusted::variables;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_abi::{GUARD, PAGE};
@@ -35,12 +36,19 @@ const POOL_PART: u64 = 64;
 /// context frees the rest.
 const EMPTIED: usize = 16;
 
-/// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
-static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
-/// Pages of slots and stacks in pools.
-static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
-/// Pages of loaded code.
-static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
+variables! { forget:
+    /// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
+    static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
+    /// Pages of slots and stacks in pools.
+    static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
+    /// Pages of loaded code.
+    static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
+    static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
+        guarded: Kept::NONE,
+        sized: [Kept::NONE; 34],
+        stacks: [const { Vec::new() }; 28],
+    });
+}
 
 /// Adds `pages` (which may be negative) to the pages that SIPs occupy.
 pub(crate) fn count_pages(pages: i64) {
@@ -93,12 +101,6 @@ struct Pool {
     /// Stacks by `log2` of their size.
     stacks: [Vec<Stack>; 28],
 }
-
-static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
-    guarded: Kept::NONE,
-    sized: [Kept::NONE; 34],
-    stacks: [const { Vec::new() }; 28],
-});
 
 fn log2_ceil(n: u64) -> usize {
     n.max(1).next_power_of_two().trailing_zeros() as usize

@@ -4,6 +4,7 @@
 use crate::ground::contract::Contract;
 use crate::ground::image;
 use crate::ground::machine::hal;
+use crate::ground::trusted::variables;
 use crate::object::channel::{Channel, End as ChannelEnd};
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
@@ -15,17 +16,18 @@ use sing_image::snapshot::{TraceEvent, TraceKind};
 /// The most events that are kept unread.
 const CAPACITY: usize = 16_384;
 
-static ON: AtomicBool = AtomicBool::new(false);
+variables! { forget:
+    static ON: AtomicBool = AtomicBool::new(false);
+    static RING: SpinLock<Ring> = SpinLock::new(Ring {
+        events: VecDeque::new(),
+        lost: 0,
+    });
+}
 
 struct Ring {
     events: VecDeque<TraceEvent>,
     lost: u32,
 }
-
-static RING: SpinLock<Ring> = SpinLock::new(Ring {
-    events: VecDeque::new(),
-    lost: 0,
-});
 
 /// Starts or stops tracing; starting clears the ring. Returns false, and does not trace, if there
 /// is no memory for the ring.

@@ -3,7 +3,7 @@
 //! The kernel runs on one processor for now. Only [`this`] depends on that; nothing else in the
 //! kernel assumes a number of processors.
 
-use crate::ground::trusted::{Fiber, IDLE, Left};
+use crate::ground::trusted::{Fiber, IDLE, Left, parts_restart, variables};
 use crate::ground::work::Work;
 use crate::mechanism::sched::{Current, Machine, Next, Scheduler};
 use crate::object::thread::{State, Thread};
@@ -29,15 +29,17 @@ pub(crate) struct Cpu {
     pub(crate) preemptions: AtomicU64,
 }
 
-static CPU: Cpu = Cpu {
-    current: Link::new(),
-    queue: SpinLock::new(Current::NEW),
-    since: AtomicU64::new(0),
-    ended: SpinLock::new(List::new()),
-    asks_again: AtomicBool::new(false),
-    switches: AtomicU64::new(0),
-    preemptions: AtomicU64::new(0),
-};
+variables! { forget:
+    static CPU: Cpu = Cpu {
+        current: Link::new(),
+        queue: SpinLock::new(Current::NEW),
+        since: AtomicU64::new(0),
+        ended: SpinLock::new(List::new()),
+        asks_again: AtomicBool::new(false),
+        switches: AtomicU64::new(0),
+        preemptions: AtomicU64::new(0),
+    };
+}
 
 /// Returns the processor that executes this.
 #[inline(always)]
@@ -53,6 +55,8 @@ pub(crate) fn this() -> &'static Cpu {
 pub(crate) fn current() -> &'static Thread {
     CPU.current.get().expect("no thread runs")
 }
+
+parts_restart!(Cpu: current queue since ended asks_again switches preemptions);
 
 impl Cpu {
     /// Returns the thread that runs on this processor, if one does.

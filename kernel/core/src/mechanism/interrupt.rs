@@ -10,6 +10,7 @@
 
 use crate::ground::hal::{LINE_OUTPUT, LINE_POWER, LINE_TIMER, LINES};
 use crate::ground::machine::hal;
+use crate::ground::trusted::{parts_restart, variables};
 use crate::mechanism::cpu;
 use crate::mechanism::sched::{Current, Machine, Scheduler};
 use crate::mechanism::wait::{self, WaitList, Waitable};
@@ -20,8 +21,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use sing_abi::status;
 use sing_arch::lock::{Counter, SpinLock};
 
-/// Lines with an interrupt that has arrived and was not acted on, one bit each.
-pub(crate) static PENDING: AtomicU32 = AtomicU32::new(0);
+variables! { forget:
+    /// Lines with an interrupt that has arrived and was not acted on, one bit each.
+    pub(crate) static PENDING: AtomicU32 = AtomicU32::new(0);
+    static DEVICES: [Device; LINES as usize] = devices();
+}
 /// A bit that belongs to no line and is never cleared: every look at interrupts finds the end of a
 /// quantum.
 const STRESS: u32 = 1 << 31;
@@ -41,7 +45,7 @@ pub(crate) struct Device {
     line: SpinLock<Line>,
 }
 
-static DEVICES: [Device; LINES as usize] = devices();
+parts_restart!(Device: line);
 
 const fn devices() -> [Device; LINES as usize] {
     let mut devices = [const {

@@ -7,6 +7,7 @@
 mod deadlines;
 
 use crate::ground::machine::hal;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::sched::{Current, Scheduler};
@@ -24,12 +25,14 @@ struct Timers {
     set_to: u64,
 }
 
-static TIMERS: SpinLock<Timers> = SpinLock::new(Timers {
-    waiting: Deadlines::new(),
-    quantum_end: u64::MAX,
-    tick: u64::MAX,
-    set_to: u64::MAX,
-});
+variables! { forget:
+    static TIMERS: SpinLock<Timers> = SpinLock::new(Timers {
+        waiting: Deadlines::new(),
+        quantum_end: u64::MAX,
+        tick: u64::MAX,
+        set_to: u64::MAX,
+    });
+}
 
 impl Timers {
     fn set(&mut self) {

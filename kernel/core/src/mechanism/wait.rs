@@ -35,7 +35,7 @@ mod several;
 
 use passed::Passed;
 use several::Many;
-pub(crate) use several::stores;
+pub(crate) use several::{forget, stores};
 
 use crate::ground::trusted::Left;
 use crate::mechanism::cpu;

@@ -10,14 +10,17 @@
 //! ([`set_tick`]).
 
 use crate::ground::machine::{hal, log};
+use crate::ground::trusted::variables;
 use core::panic::Location;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 
-/// The longest stretch so far, in nanoseconds, and the place of the look that ended it.
-static LONGEST: SpinLock<(u64, Option<&'static Location<'static>>)> = SpinLock::new((0, None));
-/// Nanoseconds between two ticks of the timer while threads run; 0 for none.
-static TICK: AtomicU64 = AtomicU64::new(0);
+variables! { forget:
+    /// The longest stretch so far, in nanoseconds, and the place of the look that ended it.
+    static LONGEST: SpinLock<(u64, Option<&'static Location<'static>>)> = SpinLock::new((0, None));
+    /// Nanoseconds between two ticks of the timer while threads run; 0 for none.
+    static TICK: AtomicU64 = AtomicU64::new(0);
+}
 
 /// Makes the timer tick at this period while threads run, and the watchdog report at the system's
 /// end.

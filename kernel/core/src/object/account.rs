@@ -34,6 +34,7 @@ pub(crate) use sweep::sweep;
 
 use crate::ground::log::Voice;
 use crate::ground::machine;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::object::exheap::{self, DeferredFrees};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -130,10 +131,12 @@ impl Linked<WithDeferred> for Account {
     }
 }
 
-static ACCOUNTS: Slab<Account> = Slab::new();
-static ROOT: Link<Account> = Link::new();
-/// Accounts with deferred frees that no SIP will do: the idle context does them.
-static WITH_DEFERRED: SpinLock<List<Account, WithDeferred>> = SpinLock::new(List::new());
+variables! { forget:
+    static ACCOUNTS: Slab<Account> = Slab::new();
+    static ROOT: Link<Account> = Link::new();
+    /// Accounts with deferred frees that no SIP will do: the idle context does them.
+    static WITH_DEFERRED: SpinLock<List<Account, WithDeferred>> = SpinLock::new(List::new());
+}
 
 /// What an account's record costs its parent, in bytes.
 const COST: u64 = Slab::<Account>::RECORD;

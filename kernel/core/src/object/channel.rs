@@ -24,6 +24,7 @@ use crate::ground::contract::Contract;
 use crate::ground::machine;
 use crate::ground::trace;
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::mechanism::wait::{self, WaitList};
 use crate::object::account::Account;
 use crate::object::set::Member;
@@ -118,7 +119,9 @@ pub(crate) struct Kept {
 /// short.
 const KEPT: usize = 32;
 
-static CHANNELS: Slab<Channel> = Slab::new();
+variables! { forget:
+    static CHANNELS: Slab<Channel> = Slab::new();
+}
 
 /// Channels in use.
 pub(crate) fn live() -> u32 {

@@ -8,6 +8,7 @@ mod search;
 use crate::ground::contract::Contract;
 use crate::ground::image;
 use crate::ground::log;
+use crate::ground::trusted::variables;
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
 use core::fmt::{self, Write};
@@ -188,11 +189,13 @@ const KEPT: usize = 16;
 /// The most bytes of a report's first line that are kept.
 const LINE: usize = 120;
 
-/// The last reports. Their memory is there from the start: a crash needs none.
-static LAST: SpinLock<Last> = SpinLock::new(Last {
-    lines: [(0, Line::EMPTY); KEPT],
-    next: 0,
-});
+variables! { forget:
+    /// The last reports. Their memory is there from the start: a crash needs none.
+    static LAST: SpinLock<Last> = SpinLock::new(Last {
+        lines: [(0, Line::EMPTY); KEPT],
+        next: 0,
+    });
+}
 
 /// Of each report the SIP's id, 0 if there is none, and the first line. The oldest is at `next`.
 struct Last {

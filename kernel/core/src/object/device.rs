@@ -21,6 +21,7 @@ pub(crate) use sweep::sweep;
 use crate::ground::device::MOST_DEVICES;
 use crate::ground::machine::{hal, log};
 use crate::ground::trusted::{self, Registers, Transport};
+use crate::ground::trusted::{parts_restart, variables};
 use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::object::queue::{MOST_QUEUES, Queue};
@@ -68,7 +69,11 @@ pub(crate) struct Device {
     pub(crate) window: Window,
 }
 
-static DEVICES: [Device; MOST_DEVICES] = all();
+variables! { restart:
+    static DEVICES: [Device; MOST_DEVICES] = all();
+}
+
+parts_restart!(Device: state shown queues window);
 
 const fn all() -> [Device; MOST_DEVICES] {
     let mut devices = [const {

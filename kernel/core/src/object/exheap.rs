@@ -28,6 +28,7 @@ mod tree;
 
 use crate::ground::memory;
 use crate::ground::trusted::{Committed, Store};
+use crate::ground::trusted::{Ended, variables};
 use crate::ground::work::PIECE;
 use crate::object::account::Account;
 use classes::{MAX_CLASS, MIN_CLASS};
@@ -127,12 +128,19 @@ impl Linked for Allocation {
     }
 }
 
-static REGIONS: Slab<Region> = Slab::new();
-static ALLOCATIONS: Slab<Allocation> = Slab::new();
-static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+variables! { restart:
+    static REGIONS: Slab<Region> = Slab::new();
+    static ALLOCATIONS: Slab<Allocation> = Slab::new();
+    static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+    /// The number of residuals.
+    static RESIDUALS: AtomicU64 = AtomicU64::new(0);
+}
 
-/// The number of residuals.
-static RESIDUALS: AtomicU64 = AtomicU64::new(0);
+/// Forgets all: the system has ended.
+pub(crate) fn forget(ended: &Ended) {
+    restart(ended);
+    classes::forget(ended);
+}
 
 /// Live allocations, and the bytes in them.
 pub(crate) fn counts() -> (u64, u64) {

@@ -18,6 +18,7 @@
 pub(crate) mod tests;
 
 use crate::ground::memory;
+use crate::ground::trusted::parts_restart;
 use crate::ground::trusted::{Bell, RING_BYTES, Ring, Run, Transport};
 use crate::ground::work::Work;
 use crate::object::account::Account;
@@ -90,6 +91,8 @@ pub(crate) struct Done {
     /// How many parts it has.
     pub(crate) parts: usize,
 }
+
+parts_restart!(Queue: inner);
 
 impl Queue {
     /// Bytes that one costs its SIP, beside its handle and slots.

@@ -23,6 +23,7 @@ mod sweep;
 pub(crate) use sweep::sweep;
 
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::mechanism::wait::{self, Until, WaitList, Waitable};
@@ -124,8 +125,10 @@ pub(crate) enum Look {
 /// The most endpoints without a message that one step removes from the ready list.
 pub(crate) const STEP: usize = 256;
 
-static SETS: Slab<Set> = Slab::new();
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+variables! { forget:
+    static SETS: Slab<Set> = Slab::new();
+    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+}
 
 /// The stores of sets' records.
 pub(crate) fn stores() -> [&'static dyn Store; 1] {

@@ -23,6 +23,7 @@ mod succession;
 mod sweep;
 mod threads;
 
+use crate::ground::trusted::{Ended, variables};
 use dependants::OfGuardian;
 use ending::begin;
 pub(crate) use ending::{discard, exit_current, is_dying, reap, stop, stop_only, trap, work_off};
@@ -203,18 +204,27 @@ const ENDED: u32 = 1 << 31;
 /// The most suspends without a resume: the count stays below [`ENDED`].
 const MOST_SUSPENDS: u32 = ENDED - 1;
 
-static SIPS: Slab<Sip> = Slab::new();
-static IDS: Ids = Ids::new();
-/// The number of SIPs that are alive or have handles to them.
-static LIVE: AtomicU32 = AtomicU32::new(0);
-/// SIPs that their own thread has ended, until the idle context marks them ([`ending`]).
-static EXITED: SpinLock<List<Sip>> = SpinLock::new(List::new());
-/// SIPs that have ended and are still to be freed, wholly or in part.
-static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
+variables! { restart:
+    static SIPS: Slab<Sip> = Slab::new();
+    static IDS: Ids = Ids::new();
+    /// The number of SIPs that are alive or have handles to them.
+    static LIVE: AtomicU32 = AtomicU32::new(0);
+    /// SIPs that their own thread has ended, until the idle context marks them ([`ending`]).
+    static EXITED: SpinLock<List<Sip>> = SpinLock::new(List::new());
+    /// SIPs that have ended and are still to be freed, wholly or in part.
+    static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
+}
 
 /// An endpoint that a SIP is given at its start; `None` for an optional one that it is not given,
 /// or one that it has taken.
 pub(crate) type StartupEnd = Option<(&'static Channel, Side)>;
+
+/// Forgets all: the system has ended.
+pub(crate) fn forget(ended: &Ended) {
+    restart(ended);
+    role::forget(ended);
+    resuming::forget(ended);
+}
 
 /// The record with this index, in use or not.
 pub(crate) fn record(index: u32) -> Option<&'static Sip> {

@@ -11,14 +11,17 @@ use super::{channel, exheap, set, sync};
 use crate::ground::machine;
 use crate::ground::memory;
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::mechanism::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Nanoseconds between thorough searches.
 const PERIOD: u64 = 200_000_000;
 
-/// The uptime in nanoseconds at which the last thorough search ended.
-static LOOKED: AtomicU64 = AtomicU64::new(0);
+variables! { forget:
+    /// The uptime in nanoseconds at which the last thorough search ended.
+    static LOOKED: AtomicU64 = AtomicU64::new(0);
+}
 
 /// Whether memory should be returned although others could run.
 pub(crate) fn is_due() -> bool {

@@ -7,6 +7,7 @@ mod sweep;
 pub(crate) use sweep::sweep;
 
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::mechanism::wait::{self, WaitList, Waitable};
 use crate::object::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -45,8 +46,10 @@ pub(crate) struct MutexInner {
     pub(crate) waiters: WaitList,
 }
 
-static EVENTS: Slab<Event> = Slab::new();
-static MUTEXES: Slab<Mutex> = Slab::new();
+variables! { forget:
+    static EVENTS: Slab<Event> = Slab::new();
+    static MUTEXES: Slab<Mutex> = Slab::new();
+}
 
 /// The stores of events' and mutexes' records.
 pub(crate) fn stores() -> [&'static dyn Store; 2] {

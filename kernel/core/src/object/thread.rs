@@ -12,6 +12,7 @@ pub(crate) use sweep::{count_kept, sweep};
 
 use crate::ground::ids::Ids;
 use crate::ground::memory::{PIECE, Stack};
+use crate::ground::trusted::variables;
 use crate::ground::trusted::{self, Fiber, GivenUp, Left, ThreadParams};
 use crate::ground::work::{PIECE as LARGE, Work};
 use crate::mechanism::cpu;
@@ -112,10 +113,12 @@ impl Waitable for Thread {
 /// The most threads of a SIP. All of them may wait for one object, and are woken in one step.
 pub(crate) const MAX_THREADS: u32 = 1 << 15;
 
-static THREADS: Slab<Thread> = Slab::new();
+variables! { forget:
+    static THREADS: Slab<Thread> = Slab::new();
+    static IDS: Ids = Ids::new();
+}
 /// Bytes that its place among the timers costs: their array is up to twice as large as needed.
 const TIMER: u64 = 16;
-static IDS: Ids = Ids::new();
 
 /// The number of threads.
 pub(crate) fn live() -> u32 {

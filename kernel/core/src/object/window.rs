@@ -19,6 +19,7 @@ use crate::ground::hal::{DeviceAccess, WINDOW_FIRST, WINDOW_PAGES, WINDOW_TABLES
 use crate::ground::machine::hal;
 use crate::ground::memory;
 use crate::ground::trusted::DeviceMemory;
+use crate::ground::trusted::parts_restart;
 use crate::ground::work::Work;
 use crate::object::account::Account;
 use crate::object::exheap;
@@ -50,6 +51,8 @@ struct Inner {
 pub(crate) struct Window {
     inner: SpinLock<Option<Inner>>,
 }
+
+parts_restart!(Window: inner);
 
 /// What to map.
 pub(crate) struct Wanted {

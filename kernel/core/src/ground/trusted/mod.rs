@@ -15,6 +15,7 @@
 //! | [`Left`] | the outcome of a blocking entry |
 //! | [`Registers`] | registers of a device that a driver may reach |
 //! | [`Run`] | memory of a block, as a device sees it |
+//! | [`Ended`] | the end of the system, after which what was leaked can be freed |
 //! | [`DeviceMemory`] | memory of a block that a device reaches by way of an IOMMU |
 //!
 //! The chapter "Soundness" of the book derives from them that safe code of the kernel cannot break
@@ -26,6 +27,7 @@ mod code;
 mod committed;
 mod device;
 mod dma;
+mod forget;
 mod records;
 mod reservation;
 mod ring;
@@ -42,6 +44,7 @@ pub(crate) use code::{
 pub(crate) use committed::{Committed, LinearMemory};
 pub(crate) use device::{Bell, Outside, Registers, Transport, device};
 pub(crate) use dma::DeviceMemory;
+pub(crate) use forget::{Ended, Restart, idles, parts_restart, variables};
 pub(crate) use records::{Records, Store};
 pub use reservation::{Part, Reservation};
 pub(crate) use ring::{BYTES as RING_BYTES, Ring, Run};

@@ -6,7 +6,7 @@
 //! on. So a switch needs no trust in its caller, and a stack can be taken away from every fiber but
 //! the running one.
 
-use super::Reservation;
+use super::{Ended, Reservation};
 use crate::ground::machine::{hal, noted};
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -152,6 +152,12 @@ pub(crate) static IDLE: Fiber = Fiber {
         mark: 0,
     }),
 };
+
+/// The idle context runs again, on another stack: the system has ended.
+pub(super) fn restart(_: &Ended) {
+    IDLE.saved.0.store(RUNS, Relaxed);
+    RUNNING.store(IDLE.saved.0.as_ptr(), Relaxed);
+}
 
 /// Address of the running fiber's word.
 pub(super) static RUNNING: AtomicPtr<u64> =

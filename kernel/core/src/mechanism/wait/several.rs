@@ -4,6 +4,7 @@
 
 use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same, settle};
 use crate::ground::trusted::Store;
+use crate::ground::trusted::variables;
 use crate::object::account::Account;
 use crate::object::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
@@ -20,7 +21,9 @@ pub(super) struct Many {
     pub(super) nodes: Charged<&'static WaitNode>,
 }
 
-static NODES: Slab<WaitNode> = Slab::new();
+variables! { forget:
+    static NODES: Slab<WaitNode> = Slab::new();
+}
 
 /// The stores of nodes of wait lists.
 pub(crate) fn stores() -> [&'static dyn Store; 1] {

@@ -13,6 +13,7 @@
 
 use super::class_of;
 use crate::ground::trusted::Committed;
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
@@ -157,11 +158,15 @@ impl Linked for Chunk {
     }
 }
 
-static CHUNKS: Slab<Chunk> = Slab::new();
-/// Pages of all chunks that have memory.
-static PAGES: AtomicU64 = AtomicU64::new(0);
-static CLASSES: [SpinLock<List<Chunk>>; (MAX_CLASS + 1) as usize] =
-    [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
+variables! { forget:
+    static CHUNKS: Slab<Chunk> = Slab::new();
+    /// Pages of all chunks that have memory.
+    static PAGES: AtomicU64 = AtomicU64::new(0);
+    static CLASSES: [SpinLock<List<Chunk>>; (MAX_CLASS + 1) as usize] =
+        [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
+    /// The index of the chunk that [`trim`] visits next.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+}
 
 /// Chunks that are wholly free beside the first of their class.
 static SPARES: AtomicU64 = AtomicU64::new(0);
@@ -256,9 +261,6 @@ pub(super) fn give(piece: Block, chunk: u32) {
         CHUNKS.give(chunk.index.load(Relaxed));
     }
 }
-
-/// The index of the chunk that [`trim`] visits next.
-static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Returns pages of some chunks to the machine. False when all chunks have been visited. The chunk
 /// that a class's next piece comes from is left alone, so that repeated allocating and freeing

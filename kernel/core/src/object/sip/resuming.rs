@@ -6,6 +6,7 @@
 //! or suspended itself, between two steps: the idle context does steps, too.
 
 use super::{ENDED, Kept, Sip};
+use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
@@ -17,8 +18,10 @@ use sing_arch::lock::{Counter, SpinLock};
 /// The role of a node by which a SIP stands among those that are being resumed.
 pub(super) struct OfResumed;
 
-/// SIPs some of whose held threads are still to become runnable. Their records are kept.
-pub(super) static RESUMED: SpinLock<List<Sip, OfResumed>> = SpinLock::new(List::new());
+variables! { forget:
+    /// SIPs some of whose held threads are still to become runnable. Their records are kept.
+    pub(super) static RESUMED: SpinLock<List<Sip, OfResumed>> = SpinLock::new(List::new());
+}
 
 impl Linked<OfResumed> for Sip {
     fn node(&self) -> &Node<Sip, OfResumed> {

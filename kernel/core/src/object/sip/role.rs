@@ -3,14 +3,17 @@
 
 use super::{End, Sip};
 use crate::ground::machine::{hal, log, was_scarce};
+use crate::ground::trusted::variables;
 use crate::mechanism::watchdog;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_abi::exit::machine;
 
-/// The id of the SIP whose end is the system's, 0 for none: the first essential one to end. Others
-/// may find their peer closed and end because of it, even before the first one is freed; they must
-/// not be reported as the reason.
-static DECIDED: AtomicU32 = AtomicU32::new(0);
+variables! { forget:
+    /// The id of the SIP whose end is the system's, 0 for none: the first essential one to end. Others
+    /// may find their peer closed and end because of it, even before the first one is freed; they must
+    /// not be reported as the reason.
+    static DECIDED: AtomicU32 = AtomicU32::new(0);
+}
 
 /// Roles that the system manifest gives.
 #[derive(Default)]

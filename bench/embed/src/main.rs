@@ -1,0 +1,105 @@
+//! `sing-bench-embed IMAGE`: the cost of a call from this program into a process of its own, or a
+//! kept one, of the system inside it, and back (target T18). Prints a line of JSON for each.
+
+#![forbid(unsafe_code)]
+
+use sing_arch::cycles;
+use sing_embed::{Error, Image, System};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// The output of `--help`.
+const HELP: &str = "\
+Usage: sing-bench-embed [OPTIONS] IMAGE
+
+Measures calls of the program `plugin` in a system image, as `cargo xtask bench embed` makes it.
+
+Options:
+      --burst        accepted, as of the other measuring programs
+      --samples N    calls of a kind (default 20000)
+  -h, --help         print this";
+
+/// What is asked: an echo of 16 bytes.
+const CALL: &[u8] = b"echo 0123456789abcdef";
+
+/// Measures calls, and prints how many cycles one takes, and how many there are in a second.
+fn measure(
+    name: &str,
+    samples: usize,
+    mut call: impl FnMut() -> Result<Vec<u8>, Error>,
+) -> Result<(), Error> {
+    for _ in 0..samples / 10 {
+        call()?;
+    }
+    let mut took = Vec::with_capacity(samples);
+    let begun = Instant::now();
+    for _ in 0..samples {
+        let start = cycles();
+        let answer = call()?;
+        took.push(cycles() - start);
+        assert_eq!(answer, CALL[5..], "the plug-in echoes");
+    }
+    let rate = samples as f64 / begun.elapsed().as_secs_f64();
+    took.sort_unstable();
+    let at = |part: f64| took[((took.len() - 1) as f64 * part).round() as usize];
+    println!(
+        "{{\"id\":\"T18\",\"name\":\"{name}\",\"unit\":\"cycles\",\"median\":{},\"p10\":{},\"p90\":{}}}",
+        at(0.5),
+        at(0.1),
+        at(0.9)
+    );
+    println!(
+        "{{\"id\":\"T18\",\"name\":\"{name}, 99th percentile\",\"unit\":\"cycles\",\"median\":{}}}",
+        at(0.99)
+    );
+    println!("{{\"name\":\"{name}\",\"unit\":\"calls/s\",\"median\":{rate:.0}}}");
+    Ok(())
+}
+
+fn run(path: &std::path::Path, samples: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let system = System::start(&Image::open(path)?)?;
+    let plugin = system.program("plugin");
+    measure("call, a process for each", samples, || plugin.call(CALL))?;
+    let mut kept = plugin.open()?;
+    measure("call, a kept process", samples, || kept.call(CALL))?;
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    use lexopt::prelude::*;
+    let mut parser = lexopt::Parser::from_env();
+    let mut samples = 20_000;
+    let mut image = None;
+    loop {
+        match parser.next() {
+            Ok(Some(Long("burst"))) => {}
+            Ok(Some(Long("samples"))) => match parser.value().and_then(|v| v.parse()) {
+                Ok(number) if number > 0 => samples = number,
+                _ => return wrong("--samples: a number above zero is needed"),
+            },
+            Ok(Some(Short('h') | Long("help"))) => {
+                println!("{HELP}");
+                return ExitCode::SUCCESS;
+            }
+            Ok(Some(Value(path))) => image = Some(path),
+            Ok(Some(other)) => return wrong(&other.unexpected().to_string()),
+            Ok(None) => break,
+            Err(error) => return wrong(&error.to_string()),
+        }
+    }
+    let Some(image) = image else {
+        return wrong("no system image named");
+    };
+    match run(image.as_ref(), samples) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sing-bench-embed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn wrong(reason: &str) -> ExitCode {
+    eprintln!("sing-bench-embed: {reason}\nTry `sing-bench-embed --help`.");
+    ExitCode::from(64)
+}

@@ -1,0 +1,94 @@
+//! What can go wrong with a system and with a call: each error names the program, the reason and,
+//! where there is one, the way out.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Why there is no system, or no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are no system image.
+    Image(String),
+    /// There is no machine: one in this process runs already, or Linux refuses something.
+    Machine(sing_hosted::Error),
+    /// The system has ended with this status: what its log says last.
+    Ended(i32, String),
+    /// A call of no bytes. Blocks have one at least, and so have answers.
+    Empty,
+    /// A name or a call that has more bytes than there may be.
+    TooLong {
+        /// What is too long.
+        what: String,
+        /// How many bytes it has.
+        bytes: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// No process could be made of the program.
+    NotMade(String),
+    /// The program has answered that it cannot, for this reason.
+    Refused {
+        /// The program.
+        program: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// The program has crashed.
+    Crashed {
+        /// The program.
+        program: String,
+        /// The first line of the crash report.
+        report: String,
+    },
+    /// The program has ended without an answer.
+    Gone {
+        /// The program.
+        program: String,
+        /// How.
+        how: String,
+    },
+    /// The call's time was over, and its process has been ended.
+    TimedOut {
+        /// The program.
+        program: String,
+        /// The time that it had.
+        time: Duration,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(reason) => write!(
+                f,
+                "no system image: {reason}; `sing image` builds one, with the program `host-calls` as its main one"
+            ),
+            Self::Machine(error) => error.fmt(f),
+            Self::Ended(status, last) => {
+                write!(f, "the system has ended with status {status}: {last}")
+            }
+            Self::Empty => f.write_str("a call of no bytes; a call has one at least"),
+            Self::TooLong { what, bytes, most } => {
+                write!(f, "{what} has {bytes} bytes; {most} are the most")
+            }
+            Self::NotMade(reason) => f.write_str(reason),
+            Self::Refused { program, reason } => write!(f, "{program} refuses: {reason}"),
+            Self::Crashed { program, report } => write!(f, "{program} has crashed: {report}"),
+            Self::Gone { program, how } => write!(f, "{program} has not answered: {how}"),
+            Self::TimedOut { program, time } => write!(
+                f,
+                "{program} has not answered within {time:?}, and was ended"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Machine(error) => Some(error),
+            _ => None,
+        }
+    }
+}

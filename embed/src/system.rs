@@ -1,0 +1,92 @@
+//! The system: started from the bytes of an image, ended when it is dropped.
+
+use crate::{Error, Program};
+use sing_hosted::embed::{Image, Running};
+use sing_hosted::{Config, Port};
+use sing_image::system::SystemImage;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The driver of calls, which an image for embedding starts.
+const DRIVER: &str = "host-calls";
+
+/// How a system is started.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The most bytes of memory that the system and its processes may have together; `None`: what
+    /// Linux says is available.
+    pub memory: Option<u64>,
+}
+
+/// A system inside this program, on a thread of its own. There is one at a time in a process.
+///
+/// Dropping it ends all its processes and gives its memory, its thread and its signals back. Calls
+/// that are under way on other threads then fail with [`Error::Ended`].
+#[derive(Debug)]
+pub struct System {
+    running: Running,
+    /// The last line of the log that somebody has taken, for a reason.
+    last: Mutex<String>,
+}
+
+impl System {
+    /// Starts the system in `image`. Its bytes are copied.
+    ///
+    /// # Errors
+    /// [`Error::Image`], or [`Error::Machine`] if there is a system in this process already.
+    pub fn start(image: &Image<'_>) -> Result<System, Error> {
+        System::with(image, &Options::default())
+    }
+
+    /// The same, with options.
+    ///
+    /// # Errors
+    /// As [`System::start`].
+    pub fn with(image: &Image<'_>, options: &Options) -> Result<System, Error> {
+        let decoded =
+            SystemImage::decode(image.bytes()).map_err(|e| Error::Image(e.to_string()))?;
+        let starts = &decoded.manifest().start;
+        if !starts.iter().any(|start| start.image == DRIVER) {
+            return Err(Error::Image(format!("it does not start {DRIVER}")));
+        }
+        drop(decoded);
+        let config = Config {
+            memory_limit: options.memory,
+            ..Config::default()
+        };
+        let running = Running::start(image, config, sing_kernel::Options::default());
+        Ok(System {
+            running: running.map_err(Error::Machine)?,
+            last: Mutex::default(),
+        })
+    }
+
+    /// A program of the image, to be called.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Program<'_> {
+        Program::new(self, name)
+    }
+
+    /// Takes the lines that have come since the last call: the kernel's log, crash reports among
+    /// it, and what programs write to the console. A thousand lines are kept.
+    #[must_use]
+    pub fn log(&self) -> Vec<String> {
+        let lines = self.running.log().take();
+        if let Some(line) = lines.last() {
+            line.clone_into(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        lines
+    }
+
+    pub(crate) fn port(&self) -> &Arc<Port> {
+        self.running.port()
+    }
+
+    /// The system has ended.
+    pub(crate) fn ended(&self) -> Error {
+        let status = self.port().status().unwrap_or_default();
+        let _ = self.log();
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        Error::Ended(status, last.clone())
+    }
+}

@@ -1,0 +1,244 @@
+//! Calls into a system inside this program. One system may be in a process, so the tests take turns.
+
+use sing_embed::{Error, Image, Limits, MOST_ANSWER, MOST_BYTES, Options, Program, System};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn path() -> PathBuf {
+    let path = std::env::var_os("SING_EMBED_IMAGE");
+    path.expect("the system image for these tests; `cargo xtask test embed` makes it")
+        .into()
+}
+
+fn image() -> Image<'static> {
+    Image::open(&path()).unwrap()
+}
+
+fn start() -> System {
+    System::start(&image()).unwrap()
+}
+
+fn within(program: Program<'_>, milliseconds: u64) -> Program<'_> {
+    program.limits(Limits {
+        time: Some(Duration::from_millis(milliseconds)),
+    })
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn each_call_has_a_process_of_its_own() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    for _ in 0..3 {
+        assert_eq!(plugin.call(b"upper hello").unwrap(), b"HELLO");
+        assert_eq!(plugin.call(b"asked").unwrap(), b"1", "it was asked before");
+    }
+    assert!(matches!(plugin.call(b""), Err(Error::Empty)));
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_kept_process_remembers() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    let mut first = plugin.open().unwrap();
+    let mut second = plugin.open().unwrap();
+    for asked in 1..4 {
+        assert_eq!(first.call(b"asked").unwrap(), format!("{asked}").as_bytes());
+    }
+    assert_eq!(second.call(b"asked").unwrap(), b"1");
+    drop(first);
+    assert_eq!(second.call(b"asked").unwrap(), b"2");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn what_goes_wrong_is_named() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    match plugin.call(b"crash") {
+        Err(Error::Crashed { program, report }) => {
+            assert_eq!(program, "plugin");
+            assert!(report.contains("unreachable"), "{report}");
+        }
+        other => panic!("{other:?}"),
+    }
+    match plugin.call(b"exit") {
+        Err(Error::Gone { how, .. }) => assert!(how.contains('9'), "{how}"),
+        other => panic!("{other:?}"),
+    }
+    match plugin.call(b"what") {
+        Err(Error::Refused { reason, .. }) => assert_eq!(reason, "it knows no such word"),
+        other => panic!("{other:?}"),
+    }
+    match system.program("nothing").call(b"?") {
+        Err(Error::NotMade(reason)) => assert!(reason.contains("nothing"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    match system.program("host-calls").call(b"?") {
+        Err(Error::NotMade(reason)) => assert!(reason.contains("calls"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(
+        plugin.call(b"hoard"),
+        Err(Error::Crashed { .. } | Error::Gone { .. })
+    ));
+    assert_eq!(plugin.call(b"echo still there").unwrap(), b"still there");
+    let log = system.log().join("\n");
+    assert!(log.contains("it crashes as it was told"), "{log}");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_deadline_ends_what_never_would() {
+    let _turn = turn();
+    let system = start();
+    let plugin = within(system.program("plugin"), 50);
+    for word in [&b"loop"[..], b"wait"] {
+        let begun = Instant::now();
+        match plugin.call(word) {
+            Err(Error::TimedOut { program, time }) => {
+                assert_eq!((&program[..], time), ("plugin", Duration::from_millis(50)));
+            }
+            other => panic!("{other:?}"),
+        }
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(50), "{took:?}");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
+    let mut kept = plugin.open().unwrap();
+    assert!(matches!(kept.call(b"loop"), Err(Error::TimedOut { .. })));
+    assert!(matches!(kept.call(b"asked"), Err(Error::NotMade(_))));
+    assert_eq!(plugin.call(b"echo on").unwrap(), b"on");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn lengths_are_bounded_and_held() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    let mut call = b"echo ".to_vec();
+    call.resize(MOST_BYTES, b'x');
+    assert_eq!(plugin.call(&call).unwrap(), call[5..]);
+    call.push(b'x');
+    assert!(matches!(plugin.call(&call), Err(Error::TooLong { .. })));
+    let name = "n".repeat(1000);
+    let long = system.program(&name).call(b"?");
+    assert!(matches!(long, Err(Error::TooLong { .. })));
+    assert_eq!(plugin.call(b"large").unwrap(), vec![7; MOST_ANSWER]);
+    assert!(matches!(plugin.call(b"larger"), Err(Error::Refused { .. })));
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn many_threads_call_at_once() {
+    let _turn = turn();
+    let system = start();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let system = &system;
+            scope.spawn(move || {
+                let plugin = system.program("plugin");
+                for number in 0..50 {
+                    let said = format!("{thread} {number}");
+                    let answer = plugin.call(format!("echo {said}").as_bytes());
+                    assert_eq!(answer.unwrap(), said.as_bytes());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn one_system_at_a_time() {
+    let _turn = turn();
+    let system = start();
+    let second = System::start(&image());
+    assert!(matches!(second, Err(Error::Machine(_))), "{second:?}");
+    assert_eq!(system.program("plugin").call(b"echo 1").unwrap(), b"1");
+    drop(system);
+    assert_eq!(start().program("plugin").call(b"echo 2").unwrap(), b"2");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn what_is_no_image_is_refused() {
+    let _turn = turn();
+    let bytes = std::fs::read(path()).unwrap();
+    let name = format!("sing-embed-{}", std::process::id());
+    let broken = std::env::temp_dir().join(name);
+    for bytes in [&bytes[..bytes.len() / 2], b"", b"no image"] {
+        std::fs::write(&broken, bytes).unwrap();
+        let system = System::start(&Image::open(&broken).unwrap());
+        assert!(matches!(system, Err(Error::Image(_))), "{system:?}");
+    }
+    std::fs::set_permissions(&broken, Permissions::from_mode(0o666)).unwrap();
+    let error = Image::open(&broken).unwrap_err();
+    assert!(error.to_string().contains("chmod o-w"), "{error}");
+    std::fs::remove_file(&broken).unwrap();
+    assert!(Image::open(&broken).is_err());
+    let mut options = Options::default();
+    options.memory = Some(1);
+    let system = System::with(&image(), &options);
+    assert!(matches!(system, Err(Error::Machine(_))), "{system:?}");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_system_can_end_under_a_call() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    // Both are under way when the system is dropped, one of them in its own code.
+    drop(plugin.begin(b"loop"));
+    let _call = std::mem::ManuallyDrop::new(plugin.begin(b"wait"));
+    std::thread::sleep(Duration::from_millis(20));
+    let begun = Instant::now();
+    drop(system.program("plugin").begin(b"loop"));
+    let _ = plugin;
+    drop(system);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn calls_are_futures() {
+    let _turn = turn();
+    let system = start();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let plugin = system.program("plugin");
+        let (first, second) = (plugin.begin(b"upper a"), plugin.begin(b"upper b"));
+        assert_eq!(second.await.unwrap(), b"B");
+        assert_eq!(first.await.unwrap(), b"A");
+        // What else the executor has goes on meanwhile, and ends the call by dropping it.
+        let wait = tokio::time::timeout(Duration::from_millis(30), plugin.begin(b"loop"));
+        assert!(wait.await.is_err());
+        let mut kept = plugin.open().unwrap();
+        assert_eq!(kept.begin(b"asked").await.unwrap(), b"1");
+        drop(kept.begin(b"wait"));
+        assert!(kept.begin(b"asked").await.is_err(), "its call was dropped");
+        assert!(matches!(
+            plugin.begin(b"crash").await,
+            Err(Error::Crashed { .. })
+        ));
+        assert!(matches!(plugin.begin(b"").await, Err(Error::Empty)));
+    });
+}

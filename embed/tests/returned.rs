@@ -1,0 +1,74 @@
+//! What a system has had of the process is given back when it is dropped. A test program of its own:
+//! the counts are those of the whole process.
+
+use sing_embed::{Image, System};
+
+/// Descriptors, threads, mappings, kibibytes of addresses and of memory of this process.
+fn counts() -> [usize; 5] {
+    let entries = |path| std::fs::read_dir(path).unwrap().count();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    [
+        entries("/proc/self/fd"),
+        entries("/proc/self/task"),
+        maps.lines().count(),
+        field("VmSize:"),
+        field("VmRSS:"),
+    ]
+}
+
+/// The handlers of all signals, and the mask of this thread, as Linux has them.
+fn handlers() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let fields = ["SigBlk:", "SigIgn:", "SigCgt:"];
+    let wanted = |line: &&str| fields.iter().any(|field| line.starts_with(field));
+    status.lines().filter(wanted).collect()
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_hundred_systems_leave_nothing() {
+    let path = std::env::var_os("SING_EMBED_IMAGE")
+        .expect("the system image for these tests; `cargo xtask test embed` makes it");
+    let image = Image::open(path.as_ref()).unwrap();
+    let before = handlers();
+    let once = || {
+        let system = System::start(&image).unwrap();
+        let plugin = system.program("plugin");
+        assert_eq!(plugin.call(b"echo on").unwrap(), b"on");
+        assert!(plugin.call(b"crash").is_err());
+        let mut kept = plugin.open().unwrap();
+        assert_eq!(kept.call(b"asked").unwrap(), b"1");
+        let running = plugin.begin(b"loop");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        drop(running);
+        drop(kept);
+    };
+    // What the C library and the standard library set up once.
+    for _ in 0..5 {
+        once();
+    }
+    let warm = counts();
+    for _ in 0..100 {
+        once();
+    }
+    let after = counts();
+    assert_eq!(handlers(), before);
+    assert_eq!(warm[..2], after[..2], "descriptors, threads");
+    assert!(
+        after[2] <= warm[2] + 4,
+        "mappings: {warm:?}, then {after:?}"
+    );
+    assert!(
+        after[3] <= warm[3] + 4096,
+        "addresses: {warm:?}, then {after:?}"
+    );
+    assert!(
+        after[4] <= warm[4] + 4096,
+        "memory: {warm:?}, then {after:?}"
+    );
+}

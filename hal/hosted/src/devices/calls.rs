@@ -1,0 +1,362 @@
+//! Calls of the program that the system is embedded in: the device by which they come. Its messages
+//! are those of `sing-calls`.
+//!
+//! It looks like a virtio device with two queues: blocks that it fills with requests, on the thread
+//! of the host that makes one, and answers, which it reads on the kernel's thread when the driver
+//! adds them. It has no thread of its own.
+//!
+//! Invariants:
+//! - A request is in `waiting`, in memory of the host's, or with the driver, until it is answered.
+//! - Nothing of the host's runs on the kernel's thread: an answer is put down, and the thread that
+//!   waits for it is woken.
+//! - Once the system has ended, every request has an answer: that it has.
+
+use super::mmio::{Model, Ticket, Transport};
+use super::queue::{Chain, bytes};
+use crate::signals;
+use crate::thread::Kernel;
+use crate::wakers::Wakers;
+use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// How long a thread looks for its answer before it sleeps: a call that is shorter costs no turn of
+/// Linux's scheduler.
+const LOOKS: Duration = Duration::from_micros(6);
+/// How long it gives a kernel that is awake to see the request by itself, before it interrupts it.
+const GRACE: Duration = Duration::from_micros(5);
+
+/// What came back for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// What became of it; `None`: the system has ended.
+    pub outcome: Option<Outcome>,
+    /// The bytes of the answer, or the reason.
+    pub bytes: Vec<u8>,
+}
+
+/// A request that is to be answered.
+pub struct Pending {
+    place: Arc<Place>,
+    port: Arc<Port>,
+    id: u64,
+    /// The kernel has yet to be told of the request.
+    untold: bool,
+}
+
+/// Where an answer is put down.
+#[derive(Default)]
+struct Place {
+    done: AtomicBool,
+    state: Mutex<Waiter>,
+}
+
+#[derive(Default)]
+struct Waiter {
+    reply: Option<Reply>,
+    thread: Option<Thread>,
+    waker: Option<Waker>,
+}
+
+/// The host's end of the device.
+#[derive(Default)]
+pub struct Port {
+    state: Mutex<State>,
+    /// Wakers to be called, by a thread of the host's.
+    wakers: Arc<Wakers>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Messages for the driver.
+    waiting: VecDeque<Vec<u8>>,
+    /// Blocks that the driver has handed in.
+    free: VecDeque<Ticket>,
+    /// Places of answers, by the requests' numbers.
+    open: HashMap<u64, Arc<Place>>,
+    last: u64,
+    device: Option<(Arc<Transport>, Kernel)>,
+    ended: Option<i32>,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").finish_non_exhaustive()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Place {
+    fn put(&self, reply: Reply, wakers: &Wakers) {
+        let mut state = locked(&self.state);
+        state.reply = Some(reply);
+        let (thread, waker) = (state.thread.take(), state.waker.take());
+        self.done.store(true, SeqCst);
+        drop(state);
+        if let Some(thread) = thread {
+            thread.unpark();
+        }
+        if let Some(waker) = waker {
+            wakers.wake(waker);
+        }
+    }
+}
+
+impl Pending {
+    /// The number of the request.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Waits for the answer.
+    #[must_use]
+    pub fn wait(&mut self) -> Reply {
+        let start = Instant::now();
+        while !self.place.done.load(SeqCst) {
+            let looked = start.elapsed();
+            if looked > GRACE {
+                self.tell();
+            }
+            if looked > LOOKS {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+        loop {
+            let mut state = locked(&self.place.state);
+            if let Some(reply) = state.reply.take() {
+                return reply;
+            }
+            state.thread = Some(std::thread::current());
+            drop(state);
+            std::thread::park();
+        }
+    }
+
+    /// Tells the kernel of the request, if that has not been done and it does not know yet.
+    fn tell(&mut self) {
+        if std::mem::take(&mut self.untold) && super::due() {
+            self.port.interrupt();
+        }
+    }
+
+    /// Looks for the answer; has `context` woken when it has come.
+    pub fn poll(&mut self, context: &Context<'_>) -> Poll<Reply> {
+        self.tell();
+        let mut state = locked(&self.place.state);
+        match state.reply.take() {
+            Some(reply) => Poll::Ready(reply),
+            None => {
+                state.waker = Some(context.waker().clone());
+                self.port.wakers.start();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Port {
+    /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
+    /// answer is asked for.
+    pub fn ask(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        time: u64,
+        name: &str,
+        bytes: &[u8],
+    ) -> Pending {
+        let place = Arc::new(Place::default());
+        let mut state = locked(&self.state);
+        state.last += 1;
+        let id = state.last;
+        let mut pending = Pending {
+            place: Arc::clone(&place),
+            port: Arc::clone(self),
+            id,
+            untold: false,
+        };
+        if state.ended.is_some() {
+            drop(state);
+            place.put(Reply::ended(), &self.wakers);
+            return pending;
+        }
+        let head = Request {
+            op,
+            id,
+            process,
+            time,
+            name: name.len(),
+            bytes: bytes.len(),
+        };
+        let message = [&head.encode()[..], name.as_bytes(), bytes].concat();
+        state.open.insert(id, place);
+        state.waiting.push_back(message);
+        pending.untold = self.pass_on(state);
+        if pending.untold && signals::sleeps() {
+            pending.tell();
+        }
+        pending
+    }
+
+    /// Tells the system what has no answer: that a kept process is to be closed, or that nobody
+    /// waits for a request any more.
+    pub fn tell(&self, op: Op, number: u64) {
+        let mut state = locked(&self.state);
+        if state.ended.is_some() {
+            return;
+        }
+        if op == Op::Cancel {
+            state.open.remove(&number);
+        }
+        let head = Request {
+            op,
+            id: number,
+            process: number,
+            time: 0,
+            name: 0,
+            bytes: 0,
+        };
+        state.waiting.push_back(head.encode().to_vec());
+        if self.pass_on(state) {
+            self.interrupt();
+        }
+    }
+
+    /// Fills blocks of the driver's with what waits. Whether the kernel is to be told.
+    fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) -> bool {
+        let mut tell = false;
+        while let Some((ticket, message)) = state.next() {
+            let Some((transport, _)) = state.device.clone() else {
+                break;
+            };
+            drop(state);
+            tell |= transport.finish(ticket, |chain| chain.fill(&message) as u32);
+            state = locked(&self.state);
+        }
+        tell
+    }
+
+    /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.
+    pub(crate) fn interrupt(&self) {
+        if let Some((_, kernel)) = locked(&self.state).device {
+            kernel.signal(signals::DEVICE);
+        }
+    }
+
+    /// The status of the system, once it has ended.
+    #[must_use]
+    pub fn status(&self) -> Option<i32> {
+        locked(&self.state).ended
+    }
+
+    /// The system has ended with this status: answers all requests so.
+    pub(crate) fn end(&self, status: i32) {
+        let mut state = locked(&self.state);
+        state.ended = Some(status);
+        state.device = None;
+        state.waiting.clear();
+        state.free.clear();
+        let open = std::mem::take(&mut state.open);
+        drop(state);
+        for place in open.into_values() {
+            place.put(Reply::ended(), &self.wakers);
+        }
+        self.wakers.end();
+    }
+
+    fn answered(&self, answer: &Answer, bytes: Vec<u8>) {
+        let mut state = locked(&self.state);
+        let place = state.open.remove(&answer.id);
+        drop(state);
+        let reply = Reply {
+            outcome: Some(answer.outcome),
+            bytes,
+        };
+        if let Some(place) = place {
+            place.put(reply, &self.wakers);
+        }
+    }
+}
+
+impl State {
+    /// The next message, and a block of the driver's for it.
+    fn next(&mut self) -> Option<(Ticket, Vec<u8>)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        Some((self.free.pop_front()?, self.waiting.pop_front()?))
+    }
+}
+
+impl Reply {
+    fn ended() -> Reply {
+        Reply {
+            outcome: None,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+/// Makes the device. The calling thread is the kernel's.
+pub(super) fn start(port: &Arc<Port>, transport: &Arc<Transport>) -> Box<dyn Model> {
+    locked(&port.state).device = Some((Arc::clone(transport), Kernel::this()));
+    Box::new(Calls {
+        port: Arc::clone(port),
+    })
+}
+
+struct Calls {
+    port: Arc<Port>,
+}
+
+impl Model for Calls {
+    fn id(&self) -> u32 {
+        DEVICE
+    }
+
+    fn queues(&self) -> usize {
+        2
+    }
+
+    fn most(&self) -> usize {
+        BLOCK
+    }
+
+    fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
+        if ticket.queue == RECEIVE as usize {
+            let mut state = locked(&self.port.state);
+            let Some(message) = state.waiting.pop_front() else {
+                state.free.push_back(ticket);
+                return None;
+            };
+            drop(state);
+            return Some(chain.fill(&message) as u32);
+        }
+        debug_assert_eq!(ticket.queue, SEND as usize);
+        let mut head = [0; HEAD];
+        if !chain.take_head(&mut head) {
+            return Some(0);
+        }
+        if let Ok(answer) = Answer::decode(&head)
+            && bytes(&chain.readable) == answer.bytes
+        {
+            self.port.answered(&answer, chain.copy());
+        }
+        Some(0)
+    }
+
+    /// The driver has gone, and with it the processes that it has made.
+    fn reset(&mut self) {
+        locked(&self.port.state).free.clear();
+    }
+}

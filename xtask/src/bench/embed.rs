@@ -1,0 +1,41 @@
+//! `cargo xtask bench embed`: calls from a program into the system inside it, beside instances of
+//! wasmtime in the same run.
+
+use super::samples::{self, Sample};
+use super::{Request, describe, measure_peer, report, wasmtime, write};
+use crate::project::Project;
+use crate::setup::{self, Needs};
+use crate::{build, embed};
+use anyhow::Result;
+use std::process::Command;
+
+/// Measures, prints the table and writes JSON and picture.
+pub fn run(request: &Request) -> Result<u8> {
+    let mut project = Project::find()?;
+    setup::prepare(&mut project, Needs::of(false))?;
+    let image = embed::image(&project)?;
+    build::host(&project, &["sing-bench-embed"])?;
+    let mut own = Command::new(project.host_binary("sing-bench-embed"));
+    own.arg(&image);
+    let mut peer = wasmtime(&project);
+    if let Some(peer) = &mut peer {
+        peer.args(["--id", "T18"]);
+    }
+    let (mut ours, mut theirs): (Vec<Sample>, Vec<Sample>) = Default::default();
+    for round in 1..=request.rounds {
+        complain!("round {round} of {}", request.rounds);
+        ours.extend(measure_peer(&mut own)?);
+        if let Some(peer) = &mut peer {
+            theirs.extend(measure_peer(peer)?);
+        }
+    }
+    let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
+    sing_files::standard::print(report::table(&rows));
+    let result = report::Result {
+        bench: request.name.clone(),
+        machine: describe(request),
+        rows,
+    };
+    write(&project, request, &result)?;
+    Ok(0)
+}

@@ -1,0 +1,44 @@
+//! The system image for programs that the system is embedded in: the driver of their calls, and
+//! programs to be called.
+
+use crate::image::{self, MemoryMode};
+use crate::project::{Maker, Program, Project};
+use crate::{build, cargo};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The system manifest.
+const SYSTEM: &str = "system/embed.json";
+/// Programs of the system, and of the tests, that it has.
+const PROGRAMS: [&str; 2] = ["host-calls", "plugin"];
+/// The example's plug-in.
+pub const EXAMPLE: &str = "shout";
+
+/// Builds the image for the tests, the example and the benchmark.
+pub fn image(project: &Project) -> Result<PathBuf> {
+    let example = Program {
+        maker: Maker::Cargo(EXAMPLE.into()),
+        name: EXAMPLE.into(),
+        test: false,
+    };
+    let listed = project.programs.iter();
+    let listed = listed.filter(|program| PROGRAMS.contains(&program.name.as_str()));
+    let programs: Vec<&Program> = listed.chain([&example]).collect();
+    build::tools_and_programs(project, &programs)?;
+    let images = image::compile(project, &programs, MemoryMode::Guard)?;
+    let folder = project.out();
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
+    let out = folder.join("embed.img");
+    let mut command = Command::new(project.host_binary("sing"));
+    command.current_dir(&project.root).arg("image").arg("-o");
+    command.arg(&out).args(["--manifest", SYSTEM]);
+    for (name, image) in images {
+        command
+            .arg("--bin")
+            .arg(format!("{name}={}", image.display()));
+    }
+    cargo::quiet(&mut command, "packing the image for embedding")?;
+    Ok(out)
+}
