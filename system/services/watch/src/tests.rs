@@ -68,7 +68,7 @@ fn look(count: u32, name: &str) -> Look {
         services: (0..count)
             .map(|n| Service {
                 name: format!("{n}{name}"),
-                state: "up",
+                state: "up".into(),
                 process: 1,
                 restarts: n,
                 since: 1,
