@@ -69,6 +69,8 @@ pub struct Port {
     state: Mutex<State>,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
+    /// The system is to end.
+    stops: AtomicBool,
 }
 
 #[derive(Default)]
@@ -244,6 +246,17 @@ impl Port {
             state = locked(&self.state);
         }
         tell
+    }
+
+    /// Whether the system is to end. Asked by signal handlers.
+    pub(crate) fn stops(&self) -> bool {
+        self.stops.load(SeqCst)
+    }
+
+    /// Has the system end soon.
+    pub(crate) fn stop(&self) {
+        self.stops.store(true, SeqCst);
+        self.interrupt();
     }
 
     /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.
