@@ -101,8 +101,9 @@ impl Place {
         let mut state = locked(&self.state);
         state.reply = Some(reply);
         let (thread, waker) = (state.thread.take(), state.waker.take());
-        self.done.store(true, SeqCst);
         drop(state);
+        // Behind the lock, which whoever looks for this takes next.
+        self.done.store(true, SeqCst);
         if let Some(thread) = thread {
             thread.unpark();
         }
@@ -241,8 +242,13 @@ impl Port {
             let Some((transport, _)) = state.device.clone() else {
                 break;
             };
+            // The kernel takes the lock as soon as it sees the request.
+            let last = state.waiting.is_empty();
             drop(state);
             tell |= transport.finish(ticket, |chain| chain.fill(&message) as u32);
+            if last {
+                break;
+            }
             state = locked(&self.state);
         }
         tell
