@@ -24,7 +24,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -34,17 +34,10 @@ const STACK: u64 = 1 << 20;
 const LINES: usize = 1000;
 const LINE: usize = 1000;
 
-/// Whether the system is to end.
-static STOPS: AtomicBool = AtomicBool::new(false);
 /// The stack pointer of the thread's own execution, while the kernel runs.
 static BACK: AtomicU64 = AtomicU64::new(0);
 /// The status with which the system has ended.
 static STATUS: AtomicI32 = AtomicI32::new(0);
-
-/// Whether the system is to end. Asked by signal handlers.
-pub(crate) fn stops() -> bool {
-    STOPS.load(SeqCst)
-}
 
 /// The last lines of the kernel's log, and of what programs write to the console.
 #[derive(Debug, Default)]
@@ -289,12 +282,10 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        STOPS.store(true, SeqCst);
-        self.inside.port.interrupt();
+        self.inside.port.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        STOPS.store(false, SeqCst);
     }
 }
 

@@ -339,7 +339,7 @@ fn device_interrupt(hosted: &HostedHal, pc: u64) {
         ARRIVED.store(true, Relaxed);
         hosted.noted.note();
     }
-    if crate::embed::stops() {
+    if hosted.port.as_ref().is_some_and(|port| port.stops()) {
         // The kernel ends the system at its next look, in a SIP at once.
         (hosted.hooks.interrupt)(sing_kernel::hal::LINE_POWER, in_sip);
     }

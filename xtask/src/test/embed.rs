@@ -17,7 +17,11 @@ BYE
 /// Runs both.
 pub fn check(run: &Run) -> Result<Report> {
     let image = embed::image(&run.project)?;
-    let mut line = vec!["test", "--release", "--no-fail-fast", "-p", "sing-embed"];
+    let mut line = vec!["test", "--release", "--no-fail-fast"];
+    line.extend(["-p", "sing-embed", "-p", "sing-hosted"]);
+    line.extend([
+        "--lib", "--test", "calls", "--test", "returned", "--test", "embedded",
+    ]);
     line.extend(run.filter.as_deref());
     line.extend(["--", "--include-ignored"]);
     let mut command = cargo::command(&run.project.root, &line);

@@ -69,6 +69,8 @@ pub struct Port {
     state: Mutex<State>,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
+    /// The system is to end.
+    stops: AtomicBool,
 }
 
 #[derive(Default)]
@@ -99,8 +101,9 @@ impl Place {
         let mut state = locked(&self.state);
         state.reply = Some(reply);
         let (thread, waker) = (state.thread.take(), state.waker.take());
-        self.done.store(true, SeqCst);
         drop(state);
+        // Behind the lock, which whoever looks for this takes next.
+        self.done.store(true, SeqCst);
         if let Some(thread) = thread {
             thread.unpark();
         }
@@ -239,11 +242,27 @@ impl Port {
             let Some((transport, _)) = state.device.clone() else {
                 break;
             };
+            // The kernel takes the lock as soon as it sees the request.
+            let last = state.waiting.is_empty();
             drop(state);
             tell |= transport.finish(ticket, |chain| chain.fill(&message) as u32);
+            if last {
+                break;
+            }
             state = locked(&self.state);
         }
         tell
+    }
+
+    /// Whether the system is to end. Asked by signal handlers.
+    pub(crate) fn stops(&self) -> bool {
+        self.stops.load(SeqCst)
+    }
+
+    /// Has the system end soon.
+    pub(crate) fn stop(&self) {
+        self.stops.store(true, SeqCst);
+        self.interrupt();
     }
 
     /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.

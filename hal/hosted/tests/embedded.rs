@@ -1,0 +1,119 @@
+//! Signals of an embedded system beside those of the program that it is in. Each scene is a process
+//! of its own.
+
+mod common;
+
+use common::scene;
+use sing_calls::{NEVER, Op, Outcome};
+use sing_hosted::Config;
+use sing_hosted::embed::{Image, Running};
+use sing_kernel::Options;
+use std::os::unix::process::ExitStatusExt as _;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+/// The status of a process whose own handler has had the fault.
+const HANDLED: i32 = 42;
+
+fn start() -> Running {
+    let path = std::env::var_os("SING_EMBED_IMAGE")
+        .expect("the system image for these tests; `cargo xtask test embed` makes it");
+    let image = Image::open(path.as_ref()).unwrap();
+    Running::start(&image, Config::default(), Options::default()).unwrap()
+}
+
+/// What becomes of a call of the plug-in.
+fn call(system: &Running, bytes: &[u8]) -> Option<Outcome> {
+    let mut pending = system.port().ask(Op::Call, 0, NEVER, "plugin", bytes);
+    pending.wait().outcome
+}
+
+extern "C" fn exits(_: libc::c_int) {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(HANDLED) }
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: the handlers here only end the process, or count.
+    unsafe { libc::signal(signal, handler as *const () as usize) };
+}
+
+/// Reads an address where nothing is.
+fn fault() {
+    // SAFETY: it is none, and is what the test is about: Linux makes a fault of it.
+    unsafe { std::ptr::without_provenance::<u8>(8).read_volatile() };
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_fault_of_the_programs_own_goes_to_its_handler() {
+    const TEST: &str = "a_fault_of_the_programs_own_goes_to_its_handler";
+    if std::env::var_os("SCENE").is_none() {
+        let ended = |name| scene(TEST, name).arg("--ignored").status().unwrap();
+        for name in ["handled", "on another thread", "after the end"] {
+            assert_eq!(ended(name).code(), Some(HANDLED), "{name}");
+        }
+        assert_eq!(ended("without a handler").signal(), Some(libc::SIGSEGV));
+        return;
+    }
+    let name = std::env::var("SCENE").unwrap();
+    if name != "without a handler" {
+        handle(libc::SIGSEGV, exits);
+    } else {
+        // SAFETY: sets the default action.
+        unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    }
+    let system = start();
+    // Faults of the system's own do not go there.
+    assert_eq!(call(&system, b"crash"), Some(Outcome::Crashed));
+    assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
+    match &name[..] {
+        "on another thread" => std::thread::spawn(fault).join().unwrap(),
+        "after the end" => {
+            drop(system);
+            fault();
+        }
+        _ => fault(),
+    }
+    unreachable!("the process has ended");
+}
+
+static COUNTED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn counts(_: libc::c_int) {
+    COUNTED.fetch_add(1, SeqCst);
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn signals_of_the_program_stay_its_own() {
+    const TEST: &str = "signals_of_the_program_stay_its_own";
+    // Those that an ordinary hosted system uses, and some that programs do.
+    const SIGNALS: [libc::c_int; 6] = [
+        libc::SIGALRM,
+        libc::SIGIO,
+        libc::SIGURG,
+        libc::SIGUSR1,
+        libc::SIGCHLD,
+        libc::SIGTERM,
+    ];
+    if std::env::var_os("SCENE").is_none() {
+        let ended = scene(TEST, "counts").arg("--ignored").status().unwrap();
+        assert!(ended.success());
+        return;
+    }
+    for signal in SIGNALS {
+        handle(signal, counts);
+    }
+    let system = start();
+    for signal in SIGNALS {
+        // SAFETY: sends a signal to this process, which has a handler for it.
+        unsafe { libc::kill(libc::getpid(), signal) };
+        assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
+    }
+    // Another thread may take them, a moment later.
+    let begun = std::time::Instant::now();
+    while COUNTED.load(SeqCst) < SIGNALS.len() as u32 && begun.elapsed().as_secs() < 10 {
+        std::thread::yield_now();
+    }
+    assert_eq!(COUNTED.load(SeqCst), SIGNALS.len() as u32);
+}
