@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use wasmtime::error::Context as _;
-use wasmtime::{Config, Engine, Linker, Module, OptLevel, Result, Store, bail};
+use wasmtime::{Config, Engine, Linker, Module, OptLevel, Result, Store};
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
-use wasmtime_wasi::{DirPerms, FilePerms, I32Exit, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder};
 
 /// The output of `--help`.
 const HELP: &str = "\
@@ -67,7 +67,7 @@ fn run(
     builder.arg(compiled.file_stem().unwrap_or_default().to_string_lossy());
     builder.args(arguments);
     for (host, guest) in directories {
-        builder.preopened_dir(host, guest, DirPerms::all(), FilePerms::all())?;
+        builder.preopened_dir(host, guest, FsPerms::ReadWrite)?;
     }
     let mut linker: Linker<WasiP1Ctx> = Linker::new(&engine);
     p1::add_to_linker_sync(&mut linker, |context| context)?;
