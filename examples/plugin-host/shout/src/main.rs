@@ -22,7 +22,9 @@ fn main(_: Arguments) -> Result<(), Error> {
         let mut text = bytes.to_vec();
         match &text[..] {
             b"crash" => panic!("as it was told"),
-            b"loop" => loop {},
+            b"loop" => loop {
+                core::hint::spin_loop();
+            },
             _ => text.make_ascii_uppercase(),
         }
         request = next.call_answer(Vector::from_bytes(&text)?);
