@@ -18,6 +18,7 @@ use sing_abi::names::{EXPORT_MAIN, EXPORT_THREAD};
 use sing_image::limits::Counts;
 use sing_image::meta::{ConstExpr, ExportKind, Func, Meta};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// What a module gets beside its own functions.
@@ -112,6 +113,9 @@ pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Resul
     Ok(())
 }
 
+/// Of functions with so many bytes, one is made at a time.
+const LARGE: u64 = 64 << 10;
+
 /// Compiles a module that has passed verification.
 pub(crate) fn module(
     mut checked: Checked<'_>,
@@ -166,6 +170,18 @@ pub(crate) fn module(
         jobs.extend(routines.map(|&routine| Job::routine(routine)));
     }
     let keeper = work.keeper;
+    // Each large one takes up to hundreds of megabytes while it is made.
+    let large: BTreeSet<u32> = checked.used.large.iter().copied().collect();
+    let is_large = |job: &Job| {
+        let body = job.index.checked_sub(module.imported_funcs);
+        let body = body.and_then(|body| module.bodies.get(body as usize));
+        large.contains(&job.index)
+            || body.is_some_and(|body| {
+                let range = body.range();
+                range.end - range.start > LARGE
+            })
+    };
+    let alone = Mutex::new(());
     let mut done = 0;
     let mut emitter = Emitter::new(&env);
     emitter.lines = source.map(debug::Maker::new);
@@ -175,9 +191,12 @@ pub(crate) fn module(
         || Generator::new(&env, &*isa, keeper),
         |generator, number| {
             let job = &jobs[number];
+            let alone = is_large(job).then(|| alone.lock());
             let made = generator.make(job);
+            drop(alone);
             made.map_err(|e| in_function(e, job.index, &module.func_name(job.known_as)))
         },
+        |made| made.piece.bytes(),
         |made| {
             emitter.place(made)?;
             done += 1;

@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //! - `take` gets the results in order, up to the first error, which is the one that is returned.
-//! - At most [`AHEAD`] results wait to be taken.
+//! - At most [`AHEAD`] results wait to be taken, and few more than [`WEIGHT`] bytes of them.
 //! - If a thread cannot be made, there are fewer; without any, all is done here.
 
 use crate::error::{Error, Result};
@@ -13,6 +13,8 @@ use std::thread;
 
 /// The most results that wait for one before them.
 const AHEAD: usize = 512;
+/// When so many bytes of results wait, only the one that is wanted next is made.
+const WEIGHT: usize = 64 << 20;
 /// Bytes of a thread's stack: that of a main thread on Linux.
 const STACK: usize = 8 << 20;
 
@@ -31,10 +33,20 @@ struct State<T> {
     /// The next one to be taken.
     wanted: usize,
     waiting: BTreeMap<usize, Result<T>>,
+    /// The bytes of those that wait.
+    weight: usize,
     /// Threads that make more.
     threads: usize,
     /// Nothing more is wanted.
     over: bool,
+}
+
+impl<T> State<T> {
+    /// Whether the next one is to be made only when others have been taken.
+    fn is_full(&self) -> bool {
+        let ahead = self.next - self.wanted;
+        ahead >= AHEAD || (ahead > 0 && self.weight > WEIGHT)
+    }
 }
 
 impl<T> Queue<T> {
@@ -45,7 +57,7 @@ impl<T> Queue<T> {
     /// The number of what a thread is to make.
     fn next(&self, count: usize) -> Option<usize> {
         let mut state = self.lock();
-        while !state.over && state.next < count && state.next >= state.wanted + AHEAD {
+        while !state.over && state.next < count && state.is_full() {
             state = self.wait(&self.taken, state);
         }
         if state.over || state.next >= count {
@@ -55,8 +67,9 @@ impl<T> Queue<T> {
         Some(state.next - 1)
     }
 
-    fn put(&self, number: usize, result: Result<T>) {
+    fn put(&self, number: usize, result: Result<T>, weight: usize) {
         let mut state = self.lock();
+        state.weight += weight;
         state.waiting.insert(number, result);
         if number == state.wanted {
             self.made.notify_one();
@@ -64,12 +77,13 @@ impl<T> Queue<T> {
     }
 
     /// The next one in order; `None` if every thread has ended without it.
-    fn take(&self) -> Option<Result<T>> {
+    fn take(&self, weigh: impl Fn(&Result<T>) -> usize) -> Option<Result<T>> {
         let mut state = self.lock();
         loop {
             let wanted = state.wanted;
             if let Some(result) = state.waiting.remove(&wanted) {
                 state.wanted += 1;
+                state.weight -= weigh(&result);
                 self.taken.notify_all();
                 return Some(result);
             }
@@ -87,11 +101,6 @@ impl<T> Queue<T> {
     ) -> MutexGuard<'g, State<T>> {
         until.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn stop(&self) {
-        self.lock().over = true;
-        self.taken.notify_all();
-    }
 }
 
 /// Counts a thread while it is there, also if it panics.
@@ -99,17 +108,34 @@ struct Present<'q, T>(&'q Queue<T>);
 
 impl<T> Drop for Present<'_, T> {
     fn drop(&mut self) {
-        self.0.lock().threads -= 1;
+        let mut state = self.0.lock();
+        state.threads -= 1;
+        // What it was to make never comes: the others need not go on.
+        state.over |= thread::panicking();
+        drop(state);
+        self.0.taken.notify_all();
         self.0.made.notify_one();
     }
 }
 
-/// Makes `count` things, each by `make` with a state of its thread, and gives them to `take`.
+/// Lets the threads end, also if what takes the results panics.
+struct Stopping<'q, T>(&'q Queue<T>);
+
+impl<T> Drop for Stopping<'_, T> {
+    fn drop(&mut self) {
+        self.0.lock().over = true;
+        self.0.taken.notify_all();
+    }
+}
+
+/// Makes `count` things, each by `make` with a state of its thread, and gives them to `take`; `weigh`
+/// tells how many bytes one has, about.
 pub(crate) fn in_order<S, T: Send>(
     threads: usize,
     count: usize,
     state: impl Fn() -> S + Sync,
     make: impl Fn(&mut S, usize) -> Result<T> + Sync,
+    weigh: impl Fn(&T) -> usize + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let queue = Queue {
@@ -117,20 +143,25 @@ pub(crate) fn in_order<S, T: Send>(
             next: 0,
             wanted: 0,
             waiting: BTreeMap::new(),
+            weight: 0,
             threads: 0,
             over: false,
         }),
         made: Condvar::new(),
         taken: Condvar::new(),
     };
+    let weigh = |result: &Result<T>| result.as_ref().map_or(0, &weigh);
     let work = || {
         let _present = Present(&queue);
         let mut state = state();
         while let Some(number) = queue.next(count) {
-            queue.put(number, make(&mut state, number));
+            let made = make(&mut state, number);
+            let weight = weigh(&made);
+            queue.put(number, made, weight);
         }
     };
     thread::scope(|scope| {
+        let _stopping = Stopping(&queue);
         let mut made = 0;
         while threads > 1 && made < threads.min(count) {
             queue.lock().threads += 1;
@@ -142,15 +173,13 @@ pub(crate) fn in_order<S, T: Send>(
             made += 1;
         }
         let mut here = (made == 0).then(&state);
-        let done = (0..count).try_for_each(|number| {
+        (0..count).try_for_each(|number| {
             let result = match &mut here {
                 Some(state) => Some(make(state, number)),
-                None => queue.take(),
+                None => queue.take(weigh),
             };
             take(result.ok_or_else(|| Error::internal("a thread has ended"))??)
-        });
-        queue.stop();
-        done
+        })
     })
 }
 
@@ -181,6 +210,7 @@ mod tests {
             count,
             || 0,
             make,
+            |_| 1,
             |result| {
                 taken.push(result);
                 // None is made so far ahead that results pile up.
@@ -220,6 +250,7 @@ mod tests {
             100_000,
             || (),
             |(), number| Ok(number),
+            |_| 1,
             |_| {
                 taken += 1;
                 match taken {
@@ -231,21 +262,54 @@ mod tests {
         assert!(done.is_err() && taken == 10);
     }
 
-    /// A panic is a fault of the compiler's, and nobody waits for ever because of one.
+    /// A panic is a fault of the compiler's, and nobody waits for ever because of one: neither those
+    /// that are far ahead of what never comes, nor those whose results nobody takes any more.
     #[test]
     fn a_panic_ends_it() {
-        let ended = std::panic::catch_unwind(|| {
-            in_order(
-                2,
-                100,
-                || (),
-                |(), number| match number {
-                    50 | 51 => panic!("a test's panic"),
-                    number => Ok(number),
-                },
-                |_| Ok(()),
-            )
-        });
-        assert!(ended.is_err());
+        for (made, taken) in [(50, usize::MAX), (usize::MAX, 50)] {
+            let ended = std::panic::catch_unwind(|| {
+                in_order(
+                    3,
+                    5000,
+                    || (),
+                    |(), number| match number == made {
+                        true => panic!("a test's panic"),
+                        false => Ok(number),
+                    },
+                    |_| 1,
+                    |number| match number == taken {
+                        true => panic!("another of a test"),
+                        false => Ok(()),
+                    },
+                )
+            });
+            assert!(ended.is_err());
+        }
+    }
+
+    #[test]
+    fn few_large_results_wait() {
+        let waiting = AtomicUsize::new(0);
+        let done = in_order(
+            4,
+            200,
+            || (),
+            |(), number| {
+                // All others come while the first one is made.
+                if number == 0 {
+                    thread::sleep(Duration::from_millis(50));
+                }
+                waiting.fetch_add(1, Ordering::Relaxed);
+                Ok(number)
+            },
+            |_| WEIGHT / 4,
+            |_| {
+                let before = waiting.fetch_sub(1, Ordering::Relaxed);
+                // Those of the weight, one more, and what each thread was making.
+                assert!(before <= 4 + 1 + 4 + 1, "{before} wait");
+                Ok(())
+            },
+        );
+        assert!(done.is_ok());
     }
 }

@@ -34,6 +34,14 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// About how many bytes it has in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.code.len()
+            + 16 * self.calls.len()
+            + 8 * (self.traps.len() + self.places.len())
+            + 12 * self.catching.len()
+    }
+
     /// Generates code for the function in `context`, with places in the text if these are wanted.
     pub(crate) fn make(context: &mut Context, isa: &dyn TargetIsa, places: bool) -> Result<Piece> {
         let mut control = ControlPlane::default();

@@ -1,6 +1,7 @@
 //! `sing boot`: runs a system image, with the hosted kernel that is a part of this command.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 /// What a command that is not whole lacks.
@@ -25,8 +26,9 @@ pub fn kernel() -> Result<Command, String> {
     if cfg!(not(feature = "whole")) {
         return Err(NOT_WHOLE.into());
     }
-    let own = std::env::current_exe().map_err(|e| format!("cannot find itself: {e}"))?;
-    let mut command = Command::new(own);
+    // This very file, also if another has been installed in its place meanwhile.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("sing");
     command.arg("boot");
     Ok(command)
 }

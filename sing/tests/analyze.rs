@@ -90,3 +90,32 @@ fn what_is_refused_is_not_analysed() {
     assert_eq!(status, Some(1));
     assert!(text.contains("refused"), "{text}");
 }
+
+/// The compiler adds functions to such modules, which no call of the module's leads to.
+#[test]
+fn modules_with_functions_that_the_compiler_adds_are_analysed() {
+    let head = r#"(module (@custom "singularity.manifest" "{\"name\": \"added\", \"abi\": 1}")"#;
+    for body in [
+        r#"(func $b (result i32) (i32.const 0))
+           (func (export "sip_main") (result i32) (return_call $b)))"#,
+        r#"(tag $t) (func (export "sip_main") (result i32)
+             (block $h (try_table (catch_all $h) (throw $t))) (i32.const 0)))"#,
+        r#"(import "sing_v1" "yield" (func $yield)) (table funcref (elem $yield))
+           (func (export "sip_main") (result i32) (call_indirect (i32.const 0)) (i32.const 0)))"#,
+        r#"(type $t (func)) (func $nothing) (func (export "sip_main") (result i32)
+             (call_ref $t (ref.func $nothing)) (i32.const 0)) (elem declare func $nothing))"#,
+    ] {
+        let (status, text) = analyze(
+            "added.wasm",
+            &format!("{head} {body}"),
+            &["--functions", "--json"],
+        );
+        assert_eq!(status, Some(0), "{text}");
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let bytes = found["stack"]["greatest"]["bytes"].as_u64();
+        assert!(bytes.is_some_and(|bytes| bytes > 16), "{text}");
+        let functions = found["functions"].as_array().unwrap();
+        assert_eq!(found["code"]["functions"], functions.len());
+        assert!(functions.len() <= 2, "{text}");
+    }
+}

@@ -31,6 +31,11 @@ pub struct Graph {
     pub imports: Vec<Import>,
     /// How many functions there are, with the imported ones.
     pub functions: usize,
+    /// How many parameters each function has.
+    pub params: Vec<u64>,
+    /// Whether there is a call that leaves no frame: then the room for a function's parameters is
+    /// not in the frame of its caller.
+    pub tail_calls: bool,
     /// The calls of each node, each once.
     pub calls: Vec<Vec<Call>>,
     /// The functions that are called from outside.
@@ -48,7 +53,7 @@ pub struct Graph {
 struct Reading {
     graph: Graph,
     /// Each type of functions by its index, `None` for others.
-    types: Vec<Option<String>>,
+    types: Vec<Option<(String, u64)>>,
     /// The type of each function.
     funcs: Vec<u32>,
     /// Functions whose address is taken.
@@ -104,7 +109,9 @@ impl Reading {
                     let types = group?.into_types();
                     self.types
                         .extend(types.map(|ty| match ty.composite_type.inner {
-                            CompositeInnerType::Func(func) => Some(describe(&func)),
+                            CompositeInnerType::Func(func) => {
+                                Some((describe(&func), func.params().len() as u64))
+                            }
                             _ => None,
                         }));
                 }
@@ -210,11 +217,13 @@ impl Reading {
 
     fn call(&mut self, from: usize, to: u32, tail: bool) {
         let to = to as usize;
+        self.graph.tail_calls |= tail;
         self.graph.calls[from].push(Call { to, tail });
     }
 
     fn call_by(&mut self, from: usize, ty: u32, tail: bool) {
-        if let Some(Some(ty)) = self.types.get(ty as usize) {
+        self.graph.tail_calls |= tail;
+        if let Some(Some((ty, _))) = self.types.get(ty as usize) {
             self.by_type.push((from, ty.clone(), tail));
         }
     }
@@ -223,6 +232,13 @@ impl Reading {
     fn finish(mut self) -> Graph {
         let graph = &mut self.graph;
         graph.functions = self.funcs.len();
+        let types = &self.types;
+        let params = |ty: &u32| types.get(*ty as usize)?.as_ref().map(|(_, params)| *params);
+        graph.params = self
+            .funcs
+            .iter()
+            .map(|ty| params(ty).unwrap_or(0))
+            .collect();
         graph.calls.resize(graph.functions, Vec::new());
         for (from, ty, tail) in self.by_type {
             let node = *self.nodes.entry(ty.clone()).or_insert_with(|| {
@@ -235,8 +251,11 @@ impl Reading {
         self.taken.sort_unstable();
         self.taken.dedup();
         for to in self.taken {
-            let ty = self.funcs.get(to).map(|ty| &self.types[*ty as usize]);
-            if let Some(node) = ty.and_then(|ty| self.nodes.get(ty.as_ref()?)) {
+            let ty = self
+                .funcs
+                .get(to)
+                .and_then(|ty| types.get(*ty as usize)?.as_ref());
+            if let Some(node) = ty.and_then(|(ty, _)| self.nodes.get(ty)) {
                 // A type has no frame of its own.
                 graph.calls[*node].push(Call { to, tail: true });
             }

@@ -14,9 +14,11 @@ use graph::{Graph, Import};
 use serde_json::{Value, json};
 use sing_abi::{entry, names};
 use sing_compiler::Options;
+use sing_image::contract::ContractTable;
 use sing_image::elf::Image;
-use sing_image::manifest::{Manifest, STACK_RESERVE, Side};
-use stack::Depth;
+use sing_image::manifest::{STACK_RESERVE, Side};
+use sing_image::meta::Func;
+use stack::{Depth, Frames};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -69,7 +71,7 @@ fn pretty(value: &Value) -> Result<String, String> {
 struct Program<'a> {
     graph: &'a Graph,
     image: &'a Image<'a>,
-    frames: Vec<u64>,
+    frames: Frames,
     reached: Vec<Option<usize>>,
 }
 
@@ -86,7 +88,7 @@ impl<'a> Program<'a> {
         Program {
             graph,
             image,
-            frames: stack::frames(graph, image),
+            frames: Frames::new(graph, image),
             reached: graph.reached(),
         }
     }
@@ -139,7 +141,9 @@ impl<'a> Program<'a> {
                     "sends": talk.sends,
                     "receives": talk.receives,
                     "makes_channels": talk.makes,
-                    "with": peers(manifest, name),
+                    "with": self.peers(name),
+                    // Whoever gives it an endpoint.
+                    "from_messages": true,
                 })
             })
             .collect();
@@ -161,6 +165,30 @@ impl<'a> Program<'a> {
             found["functions"] = self.functions();
         }
         found
+    }
+
+    /// With whom a program may talk by a contract, as its manifest says. An endpoint that is
+    /// declared by a base may be used by a derived contract or a permission, and the other way
+    /// round.
+    fn peers(&self, contract: &str) -> Vec<String> {
+        let manifest = &self.image.manifest;
+        let is = |other: &str| other == contract || self.are_kin(contract, other);
+        let endpoints = manifest.endpoints.iter().filter(|e| is(&e.contract));
+        let endpoints = endpoints.map(|e| format!("start-up endpoint {:?}", e.name));
+        let uses = manifest.uses.iter().filter(|u| is(&u.contract));
+        let uses = uses.map(|u| format!("whoever serves {}", u.path));
+        let serves = manifest.serves.iter().filter(|s| is(&s.contract));
+        let serves = serves.map(|s| format!("its clients, as {}", s.name));
+        endpoints.chain(uses).chain(serves).collect()
+    }
+
+    /// Whether one of two contracts is a base of the other, or what it narrows.
+    fn are_kin(&self, one: &str, other: &str) -> bool {
+        let above = |name: &str| {
+            let table = self.image.contracts.iter().find(|c| c.name == name);
+            table.map_or(Vec::new(), ancestors)
+        };
+        above(one).iter().any(|n| n == other) || above(other).iter().any(|n| n == one)
     }
 
     /// What is said on each contract, and the kernel's entries.
@@ -236,41 +264,49 @@ impl<'a> Program<'a> {
 
     /// A function with its frame.
     fn framed(&self, node: usize) -> Value {
-        json!({ "name": self.name(node), "frame": self.frames[node] })
+        json!({ "name": self.name(node), "frame": self.frames.of[node] })
+    }
+
+    /// The functions of the module's own, with their nodes. Behind them in the image are those that
+    /// the compiler has added.
+    fn own(&self) -> impl Iterator<Item = (usize, &Func)> {
+        let nodes = self.graph.imports.len()..self.graph.functions;
+        nodes.zip(&self.image.meta.funcs)
     }
 
     fn code(&self) -> Value {
-        let first = self.graph.imports.len();
-        let (mut functions, mut bytes) = (0, 0);
-        for (node, func) in (first..).zip(&self.image.meta.funcs) {
-            if self.reached[node].is_none() {
-                functions += 1;
-                bytes += u64::from(func.size);
-            }
-        }
+        let idle = self.own().filter(|(node, _)| self.reached[*node].is_none());
+        let idle: Vec<u64> = idle.map(|(_, func)| u64::from(func.size)).collect();
         json!({
             "bytes": self.image.code.len(),
-            "functions": self.image.meta.funcs.len(),
-            "unreached": { "bytes": bytes, "functions": functions },
+            "functions": self.own().count(),
+            "unreached": { "bytes": idle.iter().sum::<u64>(), "functions": idle.len() },
         })
     }
 
     /// Each function, the largest first.
     fn functions(&self) -> Value {
-        let first = self.graph.imports.len();
-        let mut all: Vec<_> = (first..).zip(&self.image.meta.funcs).collect();
+        let mut all: Vec<_> = self.own().collect();
         all.sort_by_key(|(node, func)| (std::cmp::Reverse(func.size), *node));
         let rows = all.iter().map(|(node, func)| {
             json!({
                 "index": node,
                 "name": func.name,
                 "code": func.size,
-                "frame": self.frames[*node],
+                "frame": self.frames.of[*node],
                 "reached": self.reached[*node].is_some(),
             })
         });
         rows.collect()
     }
+}
+
+/// The names of the contracts that one is derived from, or narrows.
+fn ancestors(table: &ContractTable) -> Vec<String> {
+    let narrowed = table.narrows.iter().flat_map(|n| &n.of);
+    let narrowed = narrowed.map(|(name, _)| name.clone());
+    let bases = table.bases.iter().map(|base| base.name.clone());
+    bases.chain(narrowed).collect()
 }
 
 /// An import as the report names it.
@@ -280,17 +316,6 @@ fn called(import: &Import) -> String {
         Some(contract) => format!("{contract}.{}", import.name),
         None => import.name.clone(),
     }
-}
-
-/// With whom a program may talk by a contract, as its manifest says.
-fn peers(manifest: &Manifest, contract: &str) -> Vec<String> {
-    let endpoints = manifest.endpoints.iter().filter(|e| e.contract == contract);
-    let endpoints = endpoints.map(|e| format!("start-up endpoint {:?}", e.name));
-    let uses = manifest.uses.iter().filter(|u| u.contract == contract);
-    let uses = uses.map(|u| format!("whoever serves {}", u.path));
-    let serves = manifest.serves.iter().filter(|s| s.contract == contract);
-    let serves = serves.map(|s| format!("its clients, as {}", s.name));
-    endpoints.chain(uses).chain(serves).collect()
 }
 
 /// The privilege that an entry of the kernel needs.

@@ -94,11 +94,10 @@ fn talks(contracts: &Value) {
         let name = talk["contract"].as_str().unwrap_or_default();
         let sends: Vec<String> = texts(&talk["sends"]).collect();
         let mut with: Vec<String> = texts(&talk["with"]).collect();
-        if with.is_empty() {
-            with.push("endpoints that come to it in messages or from channels of its own".into());
-        } else if talk["makes_channels"] == true {
-            with.push("over channels of its own".into());
+        if talk["makes_channels"] == true {
+            with.push("whoever it gives an end of its own channels".into());
         }
+        with.push("endpoints that come in messages".into());
         let with: Vec<String> = listed(with).collect();
         row("contract", &format!("{name}: with {}", with.join(" ")));
         let receives = match talk["receives"].as_bool() {

@@ -6,6 +6,7 @@
 use super::graph::Graph;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use sing_image::elf::Image;
+use sing_image::meta::Func;
 use std::collections::VecDeque;
 
 /// At most so many circles are shown.
@@ -13,23 +14,63 @@ const SHOWN: usize = 5;
 /// In a group of circles, so many calls are tried for the shortest one.
 const TRIED: usize = 64;
 
-/// The bytes of stack of each node: a return address, and what the function takes; nothing for what
-/// is not compiled as a function.
-pub fn frames(graph: &Graph, image: &Image<'_>) -> Vec<u64> {
-    let mut frames = vec![0; graph.calls.len()];
-    let defined = graph.imports.len()..graph.functions;
-    for (node, func) in defined.zip(&image.meta.funcs) {
-        let (start, size) = (func.offset as usize, func.size as usize);
-        let code = image.code.get(start..start.saturating_add(size));
-        frames[node] = frame(code.unwrap_or_default());
+/// What is known of the stack's use.
+pub struct Frames {
+    /// The bytes of each node: a return address, and what the function takes; nothing for a type.
+    pub of: Vec<u64>,
+    /// The bytes of what the compiler has added, once on each path: a function by which the kernel
+    /// enters, and the search for a block that catches an exception.
+    pub added: u64,
+}
+
+impl Frames {
+    pub fn new(graph: &Graph, image: &Image<'_>) -> Frames {
+        let code = |func: &Func| {
+            let start = func.offset as usize;
+            let code = image
+                .code
+                .get(start..start.saturating_add(func.size as usize));
+            frame(code.unwrap_or_default())
+        };
+        let defined = graph.functions - graph.imports.len();
+        let (own, added) = image
+            .meta
+            .funcs
+            .split_at(defined.min(image.meta.funcs.len()));
+        let stub = added.iter().map(code).max().unwrap_or(0);
+        let mut of = vec![0; graph.calls.len()];
+        // One that stands for an import in a table.
+        of[..graph.imports.len()].fill(stub);
+        for (frame, func) in of[graph.imports.len()..].iter_mut().zip(own) {
+            *frame = code(func);
+        }
+        if graph.tail_calls {
+            // Room for parameters is the callee's, at most 16 bytes for each.
+            for (frame, params) in of.iter_mut().zip(&graph.params) {
+                *frame += 16 * params;
+            }
+        }
+        // The routines for exceptions are behind all functions, and none calls itself.
+        let ends = image
+            .meta
+            .funcs
+            .iter()
+            .map(|f| f.offset as usize + f.size as usize);
+        let routines = image
+            .code
+            .get(ends.max().unwrap_or(0)..)
+            .unwrap_or_default();
+        Frames {
+            of,
+            added: stub + frame(routines),
+        }
     }
-    frames
 }
 
 /// What a function's code takes of the stack, with the return address. All that it ever takes counts,
 /// also what it has given back when it takes more.
 fn frame(code: &[u8]) -> u64 {
-    let mut bytes = 8;
+    let mut bytes = 8_u64;
     let mut instruction = Instruction::default();
     let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
     while decoder.can_decode() {
@@ -40,7 +81,9 @@ fn frame(code: &[u8]) -> u64 {
                 if instruction.op0_register() == Register::RSP
                     && instruction.op1_kind() != OpKind::Register =>
             {
-                bytes += instruction.immediate(1);
+                // What is no code but a constant must not make it less.
+                let taken = instruction.immediate(1) as i64;
+                bytes = bytes.saturating_add(u64::try_from(taken).unwrap_or(0));
             }
             _ => {}
         }
@@ -59,7 +102,7 @@ pub enum Depth {
 }
 
 /// The greatest depth from the roots; `by_type` says whether calls through types count.
-pub fn depth(graph: &Graph, frames: &[u64], by_type: bool) -> Depth {
+pub fn depth(graph: &Graph, frames: &Frames, by_type: bool) -> Depth {
     let follows = |to: usize| by_type || to < graph.functions;
     let groups = Groups::of(graph, follows);
     let mut circles = Vec::new();
@@ -86,12 +129,12 @@ pub fn depth(graph: &Graph, frames: &[u64], by_type: bool) -> Depth {
         // What each member needs itself, and what the members need that it can jump to.
         let mut deepest = (0, None);
         for &node in group {
-            let mut here = (frames[node], None);
+            let mut here = (frames.of[node], None);
             for call in graph.calls[node].iter().filter(|call| follows(call.to)) {
                 if inside(call.to) {
                     continue;
                 }
-                let own = if call.tail { 0 } else { frames[node] };
+                let own = if call.tail { 0 } else { frames.of[node] };
                 let bytes = own + depths[call.to];
                 if bytes > here.0 {
                     here = (bytes, Some(call.to));
@@ -118,7 +161,7 @@ pub fn depth(graph: &Graph, frames: &[u64], by_type: bool) -> Depth {
     while let Some(to) = next[path[path.len() - 1]] {
         path.push(to);
     }
-    Depth::Bounded(depths[root], path)
+    Depth::Bounded(depths[root] + frames.added, path)
 }
 
 /// The shortest way from one node to another over these nodes, both included.
@@ -225,6 +268,10 @@ mod tests {
         {
             *frame = 10_u64.pow(at as u32);
         }
+        let frames = Frames {
+            of: frames,
+            added: 0,
+        };
         depth(&graph, &frames, by_type)
     }
 
@@ -275,7 +322,10 @@ mod tests {
             .collect();
         let text = format!("(module {chain} (func) (export \"go\" (func 0)))");
         let graph = Graph::of(&wat::parse_str(text).unwrap()).unwrap();
-        let frames = vec![8; graph.calls.len()];
+        let frames = Frames {
+            of: vec![8; graph.calls.len()],
+            added: 0,
+        };
         let Depth::Bounded(bytes, path) = depth(&graph, &frames, true) else {
             panic!("a chain is no circle");
         };
@@ -290,5 +340,8 @@ mod tests {
         ];
         assert_eq!(frame(&code), 8 + 8 + 0x60);
         assert_eq!(frame(&[0xc3]), 8);
+        // A constant behind the code that reads as sub rsp, -0x1000.
+        let forged = [0xc3, 0x48, 0x81, 0xec, 0x00, 0xf0, 0xff, 0xff];
+        assert_eq!(frame(&forged), 8);
     }
 }

@@ -255,6 +255,6 @@ mod tests {
             }
         }
         let options = find("run").map(About::options).unwrap_or_default();
-        assert_eq!(options, ["--dir", "--env", "--help"]);
+        assert_eq!(options, ["--dir", "--env", "--help", "--no-cache"]);
     }
 }

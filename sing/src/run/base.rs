@@ -40,6 +40,20 @@ impl Base {
         }
     }
 
+    /// The adapter's module.
+    pub fn adapter(&self) -> Result<Vec<u8>, String> {
+        let Base::Beside(file) = self else {
+            let adapter = carried::program(ADAPTER.0);
+            return Ok(adapter.ok_or("no adapter is inside this command")?.to_vec());
+        };
+        let image = input::read(file)?;
+        let image = SystemImage::decode(&image).map_err(|e| format!("{BASE}: {}", e.message))?;
+        let adapter = image.file(ADAPTER.1);
+        Ok(adapter
+            .ok_or_else(|| format!("{BASE}: has no {}", ADAPTER.1))?
+            .to_vec())
+    }
+
     /// Its bytes. Those that are made are kept for the next time, if there is where.
     pub fn bytes(&self, cache: Option<&Cache>) -> Result<Vec<u8>, String> {
         if let Base::Beside(file) = self {

@@ -19,7 +19,7 @@ use sing_image::system;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Seek as _, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -68,12 +68,22 @@ impl Choice {
                 .map(PathBuf::from)
                 .filter(|p| p.is_absolute())
         };
-        let caches = absolute("XDG_CACHE_HOME");
-        let caches = caches.or_else(|| Some(absolute("HOME")?.join(".cache")));
-        let caches = caches.ok_or_else(|| Unusable {
-            text: "neither HOME nor XDG_CACHE_HOME is set".into(),
+        let unusable = |text| Unusable {
+            text,
             unsafe_place: false,
-        })?;
+        };
+        let caches = absolute("XDG_CACHE_HOME").map(|caches| (caches.clone(), caches));
+        let caches = caches.or_else(|| {
+            let home = absolute("HOME")?;
+            Some((home.join(".cache"), home))
+        });
+        let (caches, owned) =
+            caches.ok_or_else(|| unusable("neither HOME nor XDG_CACHE_HOME is set".into()))?;
+        // Under `sudo` it may be another user's, who could not enter what is made there.
+        if std::fs::metadata(&owned).is_ok_and(|about| about.uid() != geteuid().as_raw()) {
+            let text = format!("{}: it belongs to another user", owned.display());
+            return Err(unusable(text));
+        }
         Ok(Some(caches.join(FOLDER)))
     }
 }
@@ -157,6 +167,18 @@ impl Cache {
             folder,
             place: place.into(),
             most: MOST_BYTES,
+        })
+    }
+
+    /// Whether a program that is given one of these directories could write here.
+    pub fn is_within_reach<'a>(&self, given: impl IntoIterator<Item = &'a Path>) -> bool {
+        // What cannot be told is taken to be so.
+        let Ok(own) = self.place.canonicalize() else {
+            return true;
+        };
+        given.into_iter().any(|given| match given.canonicalize() {
+            Ok(given) => own.starts_with(&given) || given.starts_with(&own),
+            Err(_) => true,
         })
     }
 
@@ -250,7 +272,8 @@ impl Cache {
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
-            let (is_kept, is_new) = (name.ends_with(ENDING), name.ends_with(NEW));
+            // Nothing else is touched: the directory may be somebody's own.
+            let (is_kept, is_new) = (is_kept(name), is_new(name));
             if !is_kept && !is_new {
                 continue;
             }
@@ -284,6 +307,21 @@ impl Cache {
         }
         Ok(())
     }
+}
+
+/// Whether a file's name is one of those that keys make.
+fn is_kept(name: &str) -> bool {
+    let digits = name.strip_suffix(ENDING);
+    digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Whether it is one of a file that is being written.
+fn is_new(name: &str) -> bool {
+    let numbers = name.strip_prefix('.').and_then(|n| n.strip_suffix(NEW));
+    let numbers = numbers.and_then(|numbers| numbers.split_once('-'));
+    numbers.is_some_and(|(process, count)| {
+        process.parse::<u32>().is_ok() && count.parse::<u32>().is_ok()
+    })
 }
 
 /// Whether the file is what was kept under this name, or why it is not used.

@@ -2,7 +2,7 @@
 //! from the cache if the same was compiled before.
 
 use super::base::Base;
-use super::cache::{Cache, Choice, Found, Key};
+use super::cache::{Cache, Found, Key};
 use super::pieces::Pieces;
 use super::{BASE, Request, image_name, nameless, printable};
 use crate::output::complain;
@@ -44,6 +44,15 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
             ));
         }
         None
+    });
+    // What is kept is run as it is: a program must not write it.
+    let directories = request.directories.iter().map(|(host, _)| host.as_path());
+    let cache = cache.filter(|cache| {
+        let reached = cache.is_within_reach(directories);
+        if reached {
+            say("compiled programs are not kept, as it may write where they are".into());
+        }
+        !reached
     });
     let Some(cache) = cache else {
         let archive = made(request, &module, &base.bytes(None)?, &options, None, &say)?;
@@ -200,19 +209,14 @@ fn made(
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this
 /// command.
 pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
-    // Where nothing can be kept, the services are compiled anew.
-    let cache = Cache::open(&Choice::default()).unwrap_or(None);
-    let base = Base::find().and_then(|base| base.bytes(cache.as_ref()));
-    let base = base.map_err(|e| {
+    let adapter = Base::find().and_then(|base| base.adapter());
+    let adapter = adapter.map_err(|e| {
         format!(
             "{}: an ordinary program, which is joined with an adapter; {e}",
             file.display()
         )
     })?;
-    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
-    let adapter = base.file(ADAPTER);
-    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
-    merged(file, program, adapter, None)
+    merged(file, program, &adapter, None)
 }
 
 /// A program joined with an adapter, under the name of its file.

@@ -166,10 +166,9 @@ variables! { forget:
         [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
     /// The index of the chunk that [`trim`] visits next.
     static NEXT: AtomicU32 = AtomicU32::new(0);
+    /// Chunks that are wholly free beside the first of their class.
+    static SPARES: AtomicU64 = AtomicU64::new(0);
 }
-
-/// Chunks that are wholly free beside the first of their class.
-static SPARES: AtomicU64 = AtomicU64::new(0);
 
 /// Whether there may be a spare chunk more.
 fn may_be_spare() -> bool {
