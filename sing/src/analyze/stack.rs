@@ -62,7 +62,7 @@ impl Frames {
             .unwrap_or_default();
         Frames {
             of,
-            added: stub + frame(routines),
+            added: stub + routines,
         }
     }
 }
