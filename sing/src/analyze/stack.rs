@@ -60,6 +60,10 @@ impl Frames {
             .code
             .get(ends.max().unwrap_or(0)..)
             .unwrap_or_default();
+        let routines = match routines.is_empty() {
+            true => 0,
+            false => frame(routines),
+        };
         Frames {
             of,
             added: stub + routines,
