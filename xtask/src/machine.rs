@@ -210,13 +210,15 @@ impl Kernel {
         self
     }
 
-    /// Arguments by which the shell waits for the directories, whose drivers start beside it.
-    pub fn awaited(&self) -> Vec<String> {
-        if self.directories.is_empty() {
-            return Vec::new();
+    /// Arguments by which the shell waits for the directories, whose drivers start beside it, and for
+    /// the file system at `/` if the first disk is known to have one.
+    pub fn awaited(&self, root: bool) -> Vec<String> {
+        let paths = self.directories.iter().map(|d| d.at.as_str());
+        let paths: Vec<&str> = root.then_some("/").into_iter().chain(paths).collect();
+        match paths.is_empty() {
+            true => Vec::new(),
+            false => vec!["--await".into(), paths.join(",")],
         }
-        let paths: Vec<&str> = self.directories.iter().map(|d| d.at.as_str()).collect();
-        vec!["--await".into(), paths.join(",")]
     }
 
     /// The command that starts a system image with these arguments.

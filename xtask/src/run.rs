@@ -138,7 +138,7 @@ pub fn prepare(project: &Project, request: &Request, terminal: bool) -> Result<L
     kernel.entropy = !kernel.networks.is_empty();
     kernel.display.clone_from(&request.display);
     kernel.serial.clone_from(&request.serial);
-    let mut arguments = kernel.awaited();
+    let mut arguments = kernel.awaited(request.disks.is_empty() && !kernel.disks.is_empty());
     if port.is_some() {
         arguments.extend(web::FIRST.map(String::from));
     }

@@ -9,8 +9,10 @@
 //! waited for as the request does it: of a service that holds its channel open and never answers,
 //! `call_` waits for ever.
 
+use crate::contracts::{NamespaceContract, ServiceContract};
 use crate::names::Names;
-use crate::rt::Closed;
+use crate::prelude::switch_receive;
+use crate::rt::{Closed, Text};
 use crate::{Error, time};
 use alloc::string::String;
 use core::fmt;
@@ -112,6 +114,32 @@ pub fn bind<S>(
             Err(error) => patience.wait(error)?,
             bound => return bound,
         }
+    }
+}
+
+/// Binds the path, if name server and service are there before `end`, a time of
+/// [`crate::time::uptime`].
+///
+/// The name server is asked over a connection of its own: one on which a bind hangs is given up with
+/// it, and the caller's stays usable.
+pub(crate) fn bind_until(
+    names: &mut Names,
+    path: &str,
+    service: ServiceContract::Exp<ServiceContract::Start>,
+    end: Duration,
+) -> Result<(), Error> {
+    let names = names.connect()?;
+    let names = switch_receive! {
+        case names.Success() as ready => ready,
+        case names.ChannelClosed() => return Err(Error::Closed),
+        deadline end => return Err(Error::Timeout),
+    };
+    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, service);
+    switch_receive! {
+        case binding.AckBind() as _ => Ok(()),
+        case binding.NakBind(_reason, _exp) as _ => Err(Error::NotFound),
+        case binding.ChannelClosed() => Err(Error::Closed),
+        deadline end => Err(Error::Timeout),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Programs that may wait bind [`PATH`] themselves, by a [`crate::client::Client`].
 
-use crate::contracts::{EntropyContract, NamespaceContract};
+use crate::client::bind_until;
+use crate::contracts::EntropyContract;
 use crate::names::Names;
 use crate::prelude::*;
 use alloc::vec::Vec;
@@ -13,28 +14,13 @@ pub const PATH: &str = "/dev/random0";
 
 /// So many random bytes, if the device gives them before `end`, a time of [`crate::time::uptime`].
 ///
-/// The name server is asked over a connection of its own: one on which a bind hangs is given up with
-/// it, and the caller's stays usable.
-///
 /// # Errors
 /// [`Error::NotFound`] on a machine without such a device; [`Error::Timeout`] at `end`;
 /// [`Error::NoResources`] if the device refuses or gives fewer; [`Error::Closed`] if it or the name
 /// server ended.
 pub fn draw(names: &mut Names, bytes: usize, end: Duration) -> Result<Vec<u8>, Error> {
-    let names = names.connect()?;
-    let names = switch_receive! {
-        case names.Success() as ready => ready,
-        case names.ChannelClosed() => return Err(Error::Closed),
-        deadline end => return Err(Error::Timeout),
-    };
     let (source, exp) = EntropyContract::new_channel()?;
-    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(PATH)?, 0, exp.into());
-    switch_receive! {
-        case binding.AckBind() as _ => {}
-        case binding.NakBind(_reason, _exp) as _ => return Err(Error::NotFound),
-        case binding.ChannelClosed() => return Err(Error::Closed),
-        deadline end => return Err(Error::Timeout),
-    }
+    bind_until(names, PATH, exp.into(), end)?;
     let source = switch_receive! {
         case source.Success() as ready => ready,
         case source.ChannelClosed() => return Err(Error::Closed),

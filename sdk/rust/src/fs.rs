@@ -34,12 +34,14 @@ mod directory;
 mod entries;
 mod file;
 mod reader;
+mod settle;
 pub mod text;
 
 pub use directory::{Directory, Options};
 pub use entries::{Entries, Entry, pack, unpack};
 pub use file::{File, Limits};
 pub use reader::Reader;
+pub use settle::settle;
 
 use crate::Error;
 use crate::contracts::{FileFault, ServiceContract};

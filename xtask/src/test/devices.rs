@@ -77,6 +77,12 @@ const STUCK_SEEN: [&str; 2] = ["virtio-blk: timed out", "starts again in"];
 /// What the parent of drivers that leave their device at work says when each found it quiet.
 const GIVEN_BACK: &str = "given back: 0 wrong";
 
+/// A file is written just before the system ends, and is there when it starts again.
+const LAST: [&str; 2] = [
+    "format /dev/disk0 && mount /dev/disk0 / && echo kept > /last",
+    "sleep 0.5; grep kept < /last",
+];
+
 /// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
 fn pattern(at: u64) -> u8 {
     let mixed = (at / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -139,6 +145,17 @@ fn on(run: &Run, machines: &[Machine]) -> Result<Report> {
                 _ => LARGEST,
             };
             report.count(name("disk"), served(ran, largest, &now, &bytes));
+        }
+        if !matches!(machine, Machine::I440fx) && run.wants(&name("what was written last")) {
+            let disk = file(11);
+            files::write(&disk, vec![0; 16 * MIB])?;
+            let mut judged = Ok(());
+            for script in LAST {
+                let ran = boot(script, vec![disk.clone()], &[])?;
+                judged = judged.and(ran.map(drop));
+            }
+            fs::remove_file(&disk).ok();
+            report.count(name("what was written last"), judged);
         }
         let has_pci = matches!(machine, Machine::Q35 | Machine::I440fx);
         if has_pci && run.wants(&name("hostile device")) {

@@ -141,7 +141,7 @@ pub fn launch(
         .out()
         .join(format!("test-{}.img", std::process::id()));
     let image = image::pack(project, images, &image, script)?;
-    let mut arguments = kernel.awaited();
+    let mut arguments = kernel.awaited(false);
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
     }

@@ -15,6 +15,7 @@ use shell::paths;
 use shell::variables::Variables;
 use sing_sdk::Error;
 use sing_sdk::contracts::JobContract;
+use sing_sdk::fs::{self, Directory};
 use sing_sdk::io::{NOBODY_READS, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::process::{self, Exit, NotMade, status, stop};
@@ -27,6 +28,8 @@ pub const RETRY: Duration = Duration::from_millis(100);
 
 /// How long the shell waits for names that services register when they start, in all.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a disk may take when the system ends.
+const SETTLE: Duration = Duration::from_secs(10);
 /// Between two looks for a name, first and at most.
 const FIRST_LOOK: Duration = Duration::from_micros(500);
 const LOOK: Duration = Duration::from_millis(10);
@@ -84,16 +87,24 @@ impl Session {
         })
     }
 
-    /// Waits until there is something at each path. What does not come is not an error: whoever
-    /// was to serve it has said why, and the commands will.
+    /// Waits until there is something at each path; at `/`, a file system. What does not come is not
+    /// an error: whoever was to serve it has said why, and the commands will.
     pub fn wait_for<'a>(&mut self, paths: impl Iterator<Item = &'a str>) {
         let until = time::uptime() + PATIENCE;
         let mut wait = FIRST_LOOK;
         for path in paths {
-            while self.names.find(path).is_err() && time::uptime() < until {
+            while !self.is_there(path) && time::uptime() < until {
                 thread::sleep(wait);
                 wait = (wait * 2).min(LOOK);
             }
+        }
+    }
+
+    fn is_there(&mut self, path: &str) -> bool {
+        match path {
+            // The name server's own, which a file system is mounted over.
+            "/" => Directory::open(&mut self.names, path).is_ok(),
+            _ => self.names.find(path).is_ok(),
         }
     }
 
@@ -442,9 +453,17 @@ impl Session {
         }
     }
 
-    /// Ends the shell, and with it the system. Its endpoints are not closed before, so that its
-    /// servers do not end first.
+    /// Ends the shell, and with it the system, when what was written to `/` is on its disk. Its
+    /// endpoints are not closed before, so that its servers do not end first.
     pub fn finish(mut self) -> ! {
+        match fs::settle(&mut self.names, "/", time::uptime() + SETTLE) {
+            Ok(()) | Err(Error::NotFound | Error::Closed) => {}
+            Err(error) => {
+                self.say(&format!(
+                    "what was written last may not be on the disk: {error}"
+                ));
+            }
+        }
         let _ = self.out.settle();
         let _ = self.console.flush();
         sing_sdk::process::exit(self.ending.unwrap_or(self.status()))

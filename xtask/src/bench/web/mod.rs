@@ -386,7 +386,7 @@ impl System {
         let image = folder.join("bench.img");
         let text = script(inner[0], inner[1], marks);
         let image = image::pack(project, &images, &image, Some(&text))?;
-        let mut arguments = kernel.awaited();
+        let mut arguments = kernel.awaited(false);
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
         let mut launch = kernel.launch(Some(&image), &arguments, false)?;
         launch.owns(disk.path);
