@@ -242,3 +242,27 @@ fn calls_are_futures() {
         assert!(matches!(plugin.begin(b"").await, Err(Error::Empty)));
     });
 }
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn calls_that_nobody_waits_for_leave_none_behind() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        for _ in 0..3 {
+            let spins = plugin.begin(b"loop");
+            std::thread::sleep(Duration::from_millis(20));
+            // The system is awake, and is not interrupted for a call that nobody waits for.
+            drop(plugin.begin(b"asked"));
+            drop(spins);
+            let next = tokio::time::timeout(Duration::from_secs(10), plugin.begin(b"echo on"));
+            let answer = next.await.expect("the system was not told of the call");
+            assert_eq!(answer.unwrap(), b"on");
+        }
+    });
+}

@@ -204,8 +204,11 @@ impl Port {
         let message = [&head.encode()[..], name.as_bytes(), bytes].concat();
         state.open.insert(id, place);
         state.waiting.push_back(message);
-        pending.untold = self.pass_on(state);
-        if pending.untold && signals::sleeps() {
+        self.pass_on(state);
+        // Also where the line was high already: its interrupt may be due since an earlier request
+        // that nobody has asked for yet.
+        pending.untold = true;
+        if signals::sleeps() {
             pending.tell();
         }
         pending
@@ -230,14 +233,15 @@ impl Port {
             bytes: 0,
         };
         state.waiting.push_back(head.encode().to_vec());
-        if self.pass_on(state) {
+        self.pass_on(state);
+        if super::due() {
             self.interrupt();
         }
     }
 
-    /// Fills blocks of the driver's with what waits. Whether the kernel is to be told.
-    fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) -> bool {
-        let mut tell = false;
+    /// Fills blocks of the driver's with what waits. The kernel is to be told if an interrupt is
+    /// [due](super::due) then.
+    fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) {
         while let Some((ticket, message)) = state.next() {
             let Some((transport, _)) = state.device.clone() else {
                 break;
@@ -245,13 +249,12 @@ impl Port {
             // The kernel takes the lock as soon as it sees the request.
             let last = state.waiting.is_empty();
             drop(state);
-            tell |= transport.finish(ticket, |chain| chain.fill(&message) as u32);
+            transport.finish(ticket, |chain| chain.fill(&message) as u32);
             if last {
                 break;
             }
             state = locked(&self.state);
         }
-        tell
     }
 
     /// Whether the system is to end. Asked by signal handlers.
