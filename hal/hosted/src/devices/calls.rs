@@ -285,11 +285,16 @@ impl Port {
     pub(crate) fn end(&self, status: i32) {
         let mut state = locked(&self.state);
         state.ended = Some(status);
-        state.device = None;
+        let device = state.device.take();
         state.waiting.clear();
         state.free.clear();
         let open = std::mem::take(&mut state.open);
         drop(state);
+        // A thread may be filling a block still: this waits for it, and then none reaches memory of
+        // the system's any more. Without the lock, which the model takes for it.
+        if let Some((transport, _)) = device {
+            transport.reset();
+        }
         for place in open.into_values() {
             place.put(Reply::ended(), &self.wakers);
         }
@@ -382,3 +387,7 @@ impl Model for Calls {
         locked(&self.port.state).free.clear();
     }
 }
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+mod tests;
