@@ -2,9 +2,11 @@
 
 use sing_embed::{Error, Image, Limits, MOST_ANSWER, MOST_BYTES, Options, Program, System};
 use std::fs::Permissions;
+use std::future::Future as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::{Context, Poll, Wake};
 use std::time::{Duration, Instant};
 
 static TURN: Mutex<()> = Mutex::new(());
@@ -265,4 +267,36 @@ fn calls_that_nobody_waits_for_leave_none_behind() {
             assert_eq!(answer.unwrap(), b"on");
         }
     });
+}
+
+/// Drops a system when it is called.
+struct Ends(Mutex<Option<Arc<System>>>, mpsc::Sender<()>);
+
+impl Wake for Ends {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().unwrap().take());
+        self.1.send(()).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_waker_can_drop_the_system() {
+    let _turn = turn();
+    let system = Arc::new(start());
+    let (tell, told) = mpsc::channel();
+    let ends = Arc::new(Ends(Mutex::new(Some(Arc::clone(&system))), tell));
+    let plugin = within(system.program("plugin"), 50);
+    let mut call = Box::pin(plugin.begin(b"wait"));
+    let waker = ends.into();
+    let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(matches!(polled, Poll::Pending));
+    // Who drops it would end the call; nobody does, and the waker has the system last.
+    std::mem::forget(call);
+    drop(waker);
+    drop(plugin);
+    drop(system);
+    let ended = told.recv_timeout(Duration::from_secs(10));
+    ended.expect("the system has not ended");
+    assert_eq!(start().program("plugin").call(b"echo 1").unwrap(), b"1");
 }

@@ -7,7 +7,7 @@
 //! Invariants:
 //! - There is one machine in a process at a time: signal handlers find it by a static.
 //! - No standard stream is read or written.
-//! - When [`Running`] is dropped, the thread has ended: nobody signals to it from then on, and its
+//! - When [`Running`] has been dropped, the thread has ended: nobody signals to it from then on, and its
 //!   memory, its descriptors and its handlers are as before the start.
 
 use crate::memory::unmap;
@@ -286,6 +286,7 @@ impl Drop for Running {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+        self.inside.port.join();
     }
 }
 

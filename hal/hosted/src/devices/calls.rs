@@ -97,6 +97,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Place {
+    fn take(&self) -> Option<Reply> {
+        locked(&self.state).reply.take()
+    }
+
     fn put(&self, reply: Reply, wakers: &Wakers) {
         let mut state = locked(&self.state);
         state.reply = Some(reply);
@@ -155,15 +159,27 @@ impl Pending {
     /// Looks for the answer; has `context` woken when it has come.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<Reply> {
         self.tell();
-        let mut state = locked(&self.place.state);
-        match state.reply.take() {
-            Some(reply) => Poll::Ready(reply),
-            None => {
-                state.waker = Some(context.waker().clone());
-                self.port.wakers.start();
-                Poll::Pending
-            }
+        if let Some(reply) = self.place.take() {
+            return Poll::Ready(reply);
         }
+        // What is the host's own runs without the lock, which the kernel's thread takes.
+        let waker = context.waker().clone();
+        let mut state = locked(&self.place.state);
+        let old = match state.reply.take() {
+            Some(reply) => return Poll::Ready(reply),
+            None => state.waker.replace(waker),
+        };
+        drop(state);
+        drop(old);
+        if !self.port.wakers.start() {
+            // The system has ended, with an answer; or Linux has no thread for wakers, and the task
+            // is to look again.
+            if let Some(reply) = self.place.take() {
+                return Poll::Ready(reply);
+            }
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 }
 
@@ -273,6 +289,11 @@ impl Port {
         if let Some((_, kernel)) = locked(&self.state).device {
             kernel.signal(signals::DEVICE);
         }
+    }
+
+    /// Waits for the thread that calls wakers, of a system that has ended.
+    pub(crate) fn join(&self) {
+        self.wakers.join();
     }
 
     /// The status of the system, once it has ended.
