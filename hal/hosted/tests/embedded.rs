@@ -9,7 +9,7 @@ use sing_hosted::Config;
 use sing_hosted::embed::{Image, Running};
 use sing_kernel::Options;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 
 /// The status of a process whose own handler has had the fault.
 const HANDLED: i32 = 42;
@@ -116,4 +116,72 @@ fn signals_of_the_program_stay_its_own() {
         std::thread::yield_now();
     }
     assert_eq!(COUNTED.load(SeqCst), SIGNALS.len() as u32);
+}
+
+/// The handler that [`chains`] has found.
+static FOUND: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls the handler that was there before, as libraries' handlers do.
+extern "C" fn chains(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    type WithInfo = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+    // SAFETY: the system's handler, which is of this type.
+    let found: WithInfo = unsafe { std::mem::transmute(FOUND.load(SeqCst)) };
+    found(signal, info, context);
+}
+
+/// Puts a handler that chains before the system's.
+fn chain() {
+    // SAFETY: all zeros is a valid value of this plain structure; the handler is of the type that
+    // the flag says.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let mut old = action;
+        action.sa_sigaction = chains as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGSEGV, &raw const action, &raw mut old);
+        FOUND.store(old.sa_sigaction, SeqCst);
+    }
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn handlers_that_call_each_other_do_not_go_round() {
+    const TEST: &str = "handlers_that_call_each_other_do_not_go_round";
+    if std::env::var_os("SCENE").is_none() {
+        for name in ["within the second system", "after the second system"] {
+            let ended = scene(TEST, name).arg("--ignored").status().unwrap();
+            assert_eq!(ended.code(), Some(HANDLED), "{name}");
+        }
+        return;
+    }
+    handle(libc::SIGSEGV, exits);
+    let first = start();
+    chain();
+    drop(first);
+    let second = start();
+    assert_eq!(call(&second, b"crash"), Some(Outcome::Crashed));
+    if std::env::var("SCENE").unwrap() == "after the second system" {
+        drop(second);
+    }
+    fault();
+    unreachable!("the process has ended");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_signal_that_is_sent_and_ignored_ends_nothing() {
+    const TEST: &str = "a_signal_that_is_sent_and_ignored_ends_nothing";
+    if std::env::var_os("SCENE").is_none() {
+        let ended = scene(TEST, "ignores").arg("--ignored").status().unwrap();
+        assert!(ended.success(), "{ended}");
+        return;
+    }
+    // SAFETY: has the signal ignored.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_IGN) };
+    let system = start();
+    for _ in 0..2 {
+        // SAFETY: sends this thread a signal, which is ignored.
+        unsafe { libc::raise(libc::SIGSEGV) };
+        assert_eq!(call(&system, b"crash"), Some(Outcome::Crashed));
+    }
 }

@@ -9,6 +9,9 @@
 //! Invariants:
 //! - A handler is taken back only where it is still ours: one that was installed after ours may call
 //!   ours, which then still passes on what it gets.
+//! - A signal that comes back to ours while it is passed on goes to the handler that was there before
+//!   the first system: so one that calls ours, and is called by the handlers of the next system, does
+//!   not go round.
 //! - Nothing here allocates or takes a lock once the handlers are installed.
 
 use super::{
@@ -17,19 +20,40 @@ use super::{
 };
 use crate::thread::this_thread;
 use libc::{c_int, c_void, siginfo_t};
+use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicUsize,
+    AtomicBool, AtomicI32, AtomicU8, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 
 /// Whether a system is or was embedded in this process.
 static BESIDE: AtomicBool = AtomicBool::new(false);
 
-/// The handlers of [`FAULTS`] before ours, and their flags.
-static BEFORE: [(AtomicUsize, AtomicI32); 4] =
-    [const { (AtomicUsize::new(libc::SIG_DFL), AtomicI32::new(0)) }; 4];
+/// A handler, and its flags.
+type Place = (AtomicUsize, AtomicI32);
+
+/// The handlers of [`FAULTS`] before ours.
+static BEFORE: [Place; 4] = [const { (AtomicUsize::new(libc::SIG_DFL), AtomicI32::new(0)) }; 4];
+/// Those before the first of ours that has not been taken back, which may be called by the others.
+static FIRST: [Place; 4] = [const { (AtomicUsize::new(libc::SIG_DFL), AtomicI32::new(0)) }; 4];
+/// Whether ours has not been taken back: one bit for each.
+static LEFT: AtomicU8 = AtomicU8::new(0);
+
+thread_local! {
+    /// What of [`FAULTS`] this thread is passing on: one bit for each.
+    static PASSING: Cell<u8> = const { Cell::new(0) };
+}
+
+fn put(place: &Place, (handler, flags): (usize, c_int)) {
+    place.0.store(handler, Relaxed);
+    place.1.store(flags, Relaxed);
+}
+
+fn get(place: &Place) -> (usize, c_int) {
+    (place.0.load(Relaxed), place.1.load(Relaxed))
+}
 
 /// Signals of the kernel's thread; dropping the value gives all back.
 pub(crate) struct Signals {
@@ -89,12 +113,16 @@ impl Signals {
             alternate: bottom - sing_abi::PAGE..bottom + alternate.ss_size as u64,
             before: FAULTS.map(action),
         };
-        for (old, (handler, flags)) in signals.before.iter().zip(&BEFORE) {
+        for (number, old) in signals.before.iter().enumerate() {
             // Of an earlier system that could not be taken back: it goes on to the one before.
-            if old.sa_sigaction != on_fault as Handler as usize {
-                handler.store(old.sa_sigaction, Relaxed);
-                flags.store(old.sa_flags, Relaxed);
+            if old.sa_sigaction == on_fault as Handler as usize {
+                continue;
             }
+            let old = (old.sa_sigaction, old.sa_flags);
+            if LEFT.load(Relaxed) & 1 << number == 0 {
+                put(&FIRST[number], old);
+            }
+            put(&BEFORE[number], old);
         }
         BESIDE.store(true, SeqCst);
         let interrupts = interrupts();
@@ -127,10 +155,14 @@ impl Drop for Signals {
     fn drop(&mut self) {
         block(libc::SIG_BLOCK, &set(&self.interrupts));
         KERNEL.store(0, Relaxed);
-        for (signal, before) in FAULTS.iter().zip(&self.before) {
+        for (number, (signal, before)) in FAULTS.iter().zip(&self.before).enumerate() {
             if action(*signal).sa_sigaction == on_fault as Handler as usize {
                 // SAFETY: the action that was installed before ours, valid for the call.
                 unsafe { libc::sigaction(*signal, before, std::ptr::null_mut()) };
+                // Who calls ours still is before ours no more.
+                put(&BEFORE[number], get(&FIRST[number]));
+            } else {
+                LEFT.fetch_or(1 << number, Relaxed);
             }
         }
         // SAFETY: all zeros is the default action; what is pending for this thread goes with it.
@@ -155,29 +187,48 @@ impl Drop for Signals {
 
 /// Lets the handler that was there before have a fault.
 pub(crate) fn pass_on(signal: c_int, info: *const siginfo_t, context: *mut libc::ucontext_t) {
-    let place = FAULTS.iter().position(|s| *s == signal);
-    let before = place.map_or((libc::SIG_DFL, 0), |place| {
-        let (handler, flags) = &BEFORE[place];
-        (handler.load(Relaxed), flags.load(Relaxed))
-    });
-    match before {
-        (libc::SIG_DFL | libc::SIG_IGN, _) => {
+    let Some(place) = FAULTS.iter().position(|s| *s == signal) else {
+        return;
+    };
+    let (bit, passing) = (1 << place, PASSING.get());
+    let next = match passing & bit == 0 {
+        true => &BEFORE[place],
+        false => &FIRST[place],
+    };
+    PASSING.set(passing | bit);
+    call(get(next), signal, info, context);
+    PASSING.set(passing);
+}
+
+/// Calls a handler, or does what Linux does for one that is none.
+fn call(
+    (handler, flags): (usize, c_int),
+    signal: c_int,
+    info: *const siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    // SAFETY: Linux gives a handler with SA_SIGINFO a valid one.
+    let sent = unsafe { (*info).si_code } <= 0;
+    match handler {
+        // Linux ignores only what is sent, and never a fault.
+        libc::SIG_IGN if sent => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
             // SAFETY: sets the default action. The instruction faults again when this returns, and
             // Linux does as it does without a handler; a signal that was sent is sent again.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
-                if (*info).si_code <= 0 {
+                if sent {
                     libc::raise(signal);
                 }
             }
         }
-        (handler, flags) if flags & libc::SA_SIGINFO != 0 => {
+        handler if flags & libc::SA_SIGINFO != 0 => {
             type WithInfo = extern "C" fn(c_int, *const siginfo_t, *mut c_void);
             // SAFETY: the program has installed it as a handler of this type for this signal.
             let handler: WithInfo = unsafe { std::mem::transmute(handler) };
             handler(signal, info, context.cast());
         }
-        (handler, _) => {
+        handler => {
             // SAFETY: as above.
             let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
