@@ -37,9 +37,11 @@ pub const MOST: usize = 64 << 10;
 /// The bytes of a block that the device is to fill.
 pub const BLOCK: usize = HEAD + NAME + MOST;
 /// The most bytes of an answer: with its head, what a request of a queue may have. The host reads
-/// them in one go, which holds the system meanwhile.
+/// them in one go, which holds the system meanwhile; so of answers that are handed in together it
+/// takes but the first, and others of few bytes.
 pub const ANSWER: usize = (1 << 20) - HEAD;
-/// The most calls that may be open at a time; the host keeps the others.
+/// The most calls that may be open at a time, and the most processes that are kept: what is beyond
+/// that is answered with [`Outcome::NotMade`].
 pub const OPEN: usize = 256;
 /// No deadline.
 pub const NEVER: u64 = u64::MAX;

@@ -9,9 +9,11 @@
 //! - A request is in `waiting`, in memory of the host's, or with the driver, until it is answered.
 //! - Nothing of the host's runs on the kernel's thread: an answer is put down, and the thread that
 //!   waits for it is woken.
+//! - What a driver answers to nothing is not copied, and of what it hands in at once no more than a
+//!   turn may move, beside the first answer: the whole system waits for it.
 //! - Once the system has ended, every request has an answer: that it has.
 
-use super::mmio::{Model, Ticket, Transport};
+use super::mmio::{Model, TURN, Ticket, Transport};
 use super::queue::{Chain, bytes};
 use crate::signals;
 use crate::thread::Kernel;
@@ -322,17 +324,9 @@ impl Port {
         self.wakers.end();
     }
 
-    fn answered(&self, answer: &Answer, bytes: Vec<u8>) {
-        let mut state = locked(&self.state);
-        let place = state.open.remove(&answer.id);
-        drop(state);
-        let reply = Reply {
-            outcome: Some(answer.outcome),
-            bytes,
-        };
-        if let Some(place) = place {
-            place.put(reply, &self.wakers);
-        }
+    /// Takes the place of an answer that is waited for.
+    fn take(&self, id: u64) -> Option<Arc<Place>> {
+        locked(&self.state).open.remove(&id)
     }
 }
 
@@ -360,11 +354,31 @@ pub(super) fn start(port: &Arc<Port>, transport: &Arc<Transport>) -> Box<dyn Mod
     locked(&port.state).device = Some((Arc::clone(transport), Kernel::this()));
     Box::new(Calls {
         port: Arc::clone(port),
+        moved: 0,
     })
 }
 
 struct Calls {
     port: Arc<Port>,
+    /// Bytes of answers that were copied since the driver said that there are some.
+    moved: usize,
+}
+
+impl Calls {
+    /// The reply for an answer that is in a chain.
+    fn reply(&mut self, answer: &Answer, chain: &Chain) -> Reply {
+        if self.moved > 0 && self.moved.saturating_add(answer.bytes) > TURN {
+            return Reply {
+                outcome: Some(Outcome::Ended),
+                bytes: b"its answer came with too many others at once".to_vec(),
+            };
+        }
+        self.moved += answer.bytes;
+        Reply {
+            outcome: Some(answer.outcome),
+            bytes: chain.copy(),
+        }
+    }
 }
 
 impl Model for Calls {
@@ -378,6 +392,11 @@ impl Model for Calls {
 
     fn most(&self) -> usize {
         BLOCK
+    }
+
+    fn keeps(&mut self, _: usize) -> bool {
+        self.moved = 0;
+        false
     }
 
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
@@ -397,8 +416,9 @@ impl Model for Calls {
         }
         if let Ok(answer) = Answer::decode(&head)
             && bytes(&chain.readable) == answer.bytes
+            && let Some(place) = self.port.take(answer.id)
         {
-            self.port.answered(&answer, chain.copy());
+            place.put(self.reply(&answer, chain), &self.port.wakers);
         }
         Some(0)
     }

@@ -40,3 +40,41 @@ fn nothing_reaches_a_system_that_has_ended() {
     assert!(!bench.transport.finish(ticket, late));
     assert_eq!(port.ask(Op::Call, 0, 0, "x", b"y").wait().outcome, None);
 }
+
+/// Has a driver hand in these answers at once, two at most: numbers, and how many bytes.
+fn answer(port: &Arc<Port>, answers: &[(u64, usize)]) {
+    let message = |&(id, bytes): &(u64, usize)| {
+        let outcome = Outcome::Done;
+        let head = Answer { outcome, id, bytes }.encode();
+        [&head[..], &vec![7; bytes]].concat()
+    };
+    let messages: Vec<Vec<u8>> = answers.iter().map(message).collect();
+    let mut bench = Bench::new(|transport| Ok(start(port, transport))).unwrap();
+    bench.lay_out(SEND);
+    for message in &messages {
+        bench.add(&[(message.as_ptr(), message.len(), false)]);
+    }
+    bench.transport.write(0x50, 4, SEND.into());
+    assert_eq!(usize::from(bench.used()), messages.len());
+}
+
+#[test]
+fn a_turn_copies_a_bounded_part_of_the_answers() {
+    let port = Arc::new(Port::default());
+    let ask = || port.ask(Op::Call, 0, 0, "x", b"y");
+    let mut calls = [ask(), ask(), ask(), ask()];
+    let long = sing_calls::ANSWER - 8;
+    let ids = calls.each_ref().map(Pending::id);
+    // One that nobody has asked for does not count.
+    answer(&port, &[(9, long), (ids[0], long)]);
+    assert_eq!(calls[0].wait().bytes.len(), long);
+    answer(&port, &[(ids[1], TURN - 1), (ids[2], 1)]);
+    assert_eq!(calls[1].wait().bytes.len(), TURN - 1);
+    assert_eq!(calls[2].wait().bytes, [7]);
+    calls[2] = ask();
+    answer(&port, &[(calls[2].id(), 1), (ids[3], long)]);
+    assert_eq!(calls[2].wait().bytes, [7]);
+    let lost = calls[3].wait();
+    assert_eq!(lost.outcome, Some(Outcome::Ended), "all were copied");
+    assert!(lost.bytes.starts_with(b"its answer"));
+}

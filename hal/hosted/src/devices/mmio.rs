@@ -55,7 +55,7 @@ pub(super) const QUEUES: usize = 2;
 
 /// Bytes that requests may move in one turn, beside the last one: what a turn moves delays the
 /// whole system, which waits for it.
-const TURN: usize = 256 << 10;
+pub(super) const TURN: usize = 256 << 10;
 
 /// What stands behind the registers.
 pub(super) trait Model: Send {

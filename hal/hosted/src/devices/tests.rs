@@ -89,6 +89,13 @@ impl Bench {
         self.set(0x20, 1);
         self.set(0x70, 11);
         assert_eq!(self.get(0x70), 11, "the features were refused");
+        self.lay_out(0);
+        self.set(0x70, 15);
+    }
+
+    /// Has the ring be that of a queue.
+    pub(super) fn lay_out(&self, queue: u32) {
+        self.set(0x30, queue);
         self.set(0x38, u32::from(SIZE));
         let at = self.ring.as_ptr() as u64;
         for (register, at) in [(0x80, at), (0x90, at + 256), (0xa0, at + 384)] {
@@ -97,10 +104,9 @@ impl Bench {
         }
         self.set(0x44, 1);
         assert_eq!(self.get(0x44), 1, "the queue was refused");
-        self.set(0x70, 15);
     }
 
-    fn used(&self) -> u16 {
+    pub(super) fn used(&self) -> u16 {
         // SAFETY: within the ring; a thread of the device may write it.
         let word = unsafe { self.ring.as_ptr().add(48).read_volatile() };
         (word >> 16) as u16
