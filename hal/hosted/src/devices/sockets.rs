@@ -24,7 +24,7 @@
 
 use super::mmio::{Model, Ticket, Transport};
 use super::queue::{Chain, bytes};
-use super::sockets_host::Sockets;
+use super::sockets_host::{QUICK, Sockets};
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::Batch;
 use crate::signals;
@@ -304,6 +304,7 @@ pub(super) fn start(
         jobs,
         served,
         bytes: Vec::new(),
+        quick: 0,
     };
     Ok((Box::new(model), idle))
 }
@@ -404,6 +405,8 @@ struct SocketsModel {
     served: Arc<Mutex<Served>>,
     /// A copy of the block that is served at once, kept for its room.
     bytes: Vec<u8>,
+    /// Messages that may still be served at once, of what has been handed in together.
+    quick: usize,
 }
 
 impl SocketsModel {
@@ -414,11 +417,11 @@ impl SocketsModel {
             return false;
         };
         // The thread takes what it serves with the lock that is held here.
-        if !served.sockets.has_room() || !self.jobs.is_empty() {
+        if !served.sockets.has_room() || !self.jobs.is_empty() || self.quick == 0 {
             return false;
         }
         chain.copy_to(&mut self.bytes);
-        let left = served.sockets.serve_quick(&self.bytes);
+        let left = served.sockets.serve_quick(&self.bytes, &mut self.quick);
         if !left.is_empty() {
             self.jobs.add(Job::Serve(left.to_vec()));
         } else if served.has_something() {
@@ -442,6 +445,8 @@ impl Model for SocketsModel {
         if keeps {
             // Something may have waited for the room.
             self.jobs.rouse_deep();
+        } else {
+            self.quick = QUICK;
         }
         keeps
     }

@@ -33,7 +33,7 @@ const ANSWERS: usize = 4096;
 const EVENTS: usize = 64;
 /// Connections that a listener accepts in one step.
 const TURN: usize = 16;
-/// Messages that are served at once, while the system waits.
+/// Messages that are served at once, while the system waits, of all that it hands in together.
 pub(super) const QUICK: usize = 32;
 /// The longest queue of connections that the host keeps for a listener.
 const BACKLOG: u32 = 1024;
@@ -154,12 +154,12 @@ impl Sockets {
         self.serve_while(bytes, |_, _| true);
     }
 
-    /// Serves what takes few calls of the host's, at most [`QUICK`] messages; what is left.
-    pub(super) fn serve_quick<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let mut left = QUICK;
+    /// Serves what takes few calls of the host's, at most `most` messages, of which those are taken;
+    /// what is left.
+    pub(super) fn serve_quick<'a>(&mut self, bytes: &'a [u8], most: &mut usize) -> &'a [u8] {
         self.serve_while(bytes, |sockets, head| {
-            let quick = left > 0 && head.is_some_and(|head| sockets.is_quick(head));
-            left = left.saturating_sub(1);
+            let quick = *most > 0 && head.is_some_and(|head| sockets.is_quick(head));
+            *most -= usize::from(quick);
             quick
         })
     }

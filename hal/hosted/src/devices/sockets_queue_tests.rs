@@ -2,7 +2,7 @@
 
 use super::{Idle, Job, Jobs, Next, Served, SocketsModel, WAITING, take};
 use crate::devices::mmio::Transport;
-use crate::devices::sockets_host::Sockets;
+use crate::devices::sockets_host::{QUICK, Sockets};
 use crate::devices::sockets_policy::HostSockets;
 use crate::devices::sockets_stream::Batch;
 use rustix::event::{EventfdFlags, eventfd};
@@ -36,6 +36,7 @@ fn device(ring: &Ring) -> (Arc<Transport>, Arc<Jobs>, Idle) {
         jobs: Arc::clone(&jobs),
         served,
         bytes: Vec::new(),
+        quick: 0,
     };
     transport.install(Box::new(model));
     let set = |register, value: u64| transport.write(register, 4, value);
@@ -118,21 +119,22 @@ fn what_takes_few_calls_is_served_at_once_and_in_order() {
     let hello = Head::new(Op::Hello, 0, 0).encode().to_vec();
     // Many that mean nothing, as no such socket is there.
     let quick = Head::new(Op::End, 1, 0).encode();
-    let many = quick.repeat(2 * super::super::sockets_host::QUICK);
-    let blocks = [&hello[..], &quick, &many, &quick];
+    let many = quick.repeat(2 * QUICK);
+    let half = &many[..many.len() / 2];
+    let blocks = [&hello[..], &quick, &many, &quick, half, &quick];
     for (place, block) in blocks.iter().enumerate() {
         ring[place * 2].store(block.as_ptr() as u64, Ordering::SeqCst);
         ring[place * 2 + 1].store(block.len() as u64, Ordering::SeqCst);
     }
     let mut count = 0;
-    let mut add_one = || {
-        count += 1;
+    let mut add_some = |more| {
+        count += more;
         add(&ring, count);
         transport.write(0x50, 4, u64::from(SEND));
         used(&ring)
     };
     // To begin a session is the thread's, and what comes behind it waits for that.
-    assert_eq!((add_one(), add_one()), (1, 2));
+    assert_eq!((add_some(1), add_some(1)), (1, 2));
     assert_eq!(idle.look(), Next::Sleep);
     let next = || match jobs.next() {
         Some(Job::Serve(message)) => message,
@@ -145,8 +147,11 @@ fn what_takes_few_calls_is_served_at_once_and_in_order() {
     assert!(jobs.is_empty());
     assert_eq!(idle.look(), Next::Watch);
     // Of many, the thread has the rest, and all that comes behind it.
-    assert_eq!((add_one(), add_one()), (3, 4));
+    assert_eq!((add_some(1), add_some(1)), (3, 4));
     assert_eq!(next().len(), many.len() / 2);
     assert!(next() == quick && quick.len() == HEAD);
     assert!(jobs.is_empty());
+    // Blocks that come together count together.
+    assert_eq!(add_some(2), 6);
+    assert!(next() == quick && jobs.is_empty());
 }
