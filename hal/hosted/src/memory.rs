@@ -135,7 +135,7 @@ fn rounded(bytes: u64) -> Option<u64> {
 /// Maps inaccessible addresses, anywhere.
 fn map_nowhere(bytes: u64) -> Result<u64, Errno> {
     // SAFETY: without MAP_FIXED the new mapping overlaps no other.
-    unsafe {
+    let at = unsafe {
         rustix::mm::mmap_anonymous(
             std::ptr::null_mut(),
             bytes as usize,
@@ -143,7 +143,17 @@ fn map_nowhere(bytes: u64) -> Result<u64, Errno> {
             MapFlags::PRIVATE | MapFlags::NORESERVE,
         )
     }
-    .map(|at| at as u64)
+    .map(|at| at as u64)?;
+    unlock(at, bytes);
+    Ok(at)
+}
+
+/// Has Linux give no page to a mapping before it is touched, and take pages back: not so if the
+/// program has locked all of its memory, of which this is none.
+fn unlock(at: u64, bytes: u64) {
+    // SAFETY: a mapping of the caller's, whose contents stay as they are. It fails only where
+    // nothing is locked, or no mapping is left; whoever counts on it finds out.
+    let _ = unsafe { rustix::mm::munlock(at as *mut _, bytes as usize) };
 }
 
 /// Reserves an inaccessible range outside the kernel's reservations, aligned to 64 KiB.
@@ -470,7 +480,16 @@ fn clear(at: u64, bytes: u64) {
     }
     // SAFETY: the caller has checked that the range is reserved, and its owner gives the contents
     // up. For private anonymous memory this advice is no hint: Linux promises zeros.
-    let done = unsafe { rustix::mm::madvise(at as *mut _, bytes as usize, Advice::LinuxDontNeed) };
+    let clear =
+        || unsafe { rustix::mm::madvise(at as *mut _, bytes as usize, Advice::LinuxDontNeed) };
+    let done = clear().or_else(|errno| match errno {
+        // What the program that the system is in has locked, Linux does not drop.
+        Errno::INVAL => {
+            unlock(at, bytes);
+            clear()
+        }
+        errno => Err(errno),
+    });
     if let Err(errno) = done {
         panic!("cannot clear memory at {at:#x}: {errno}");
     }

@@ -77,3 +77,17 @@ fn few_memories_have_large_pages() {
     }
     assert_eq!(memory.state().wide, 0);
 }
+
+#[test]
+fn locked_memory_is_cleared() {
+    let memory = Memory::new(u64::MAX);
+    let mut of = memory.reserve(ALIGN).unwrap();
+    assert!(memory.commit(of.part(0, ALIGN)));
+    put(of.at(), 7);
+    // SAFETY: the test's own memory, of which no contents change.
+    let locked = unsafe { rustix::mm::mlock(of.at() as *mut _, PAGE as usize) };
+    locked.expect("a page can be locked");
+    memory.discard(of.part(0, ALIGN));
+    assert_eq!(put(of.at(), 0), 0);
+    memory.release(of);
+}
