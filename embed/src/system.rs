@@ -71,6 +71,10 @@ impl System {
     /// it, and what programs write to the console. A thousand lines are kept.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
+        // Its lock may be had by a thread that is not here.
+        if self.port().is_elsewhere() {
+            return Vec::new();
+        }
         let lines = self.running.log().take();
         if let Some(line) = lines.last() {
             line.clone_into(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));
@@ -84,6 +88,10 @@ impl System {
 
     /// The system has ended.
     pub(crate) fn ended(&self) -> Error {
+        if self.port().is_elsewhere() {
+            let text = "it is in the process of which this one is a fork";
+            return Error::Ended(0, text.into());
+        }
         let status = self.port().status().unwrap_or_default();
         let _ = self.log();
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

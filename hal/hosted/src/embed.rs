@@ -7,6 +7,7 @@
 //! Invariants:
 //! - There is one machine in a process at a time: signal handlers find it by a static.
 //! - No standard stream is read or written.
+//! - A fork of the process has no system, and gives nothing back.
 //! - When [`Running`] has been dropped, the thread has ended: nobody signals to it from then on, and its
 //!   memory, its descriptors and its handlers are as before the start.
 
@@ -282,6 +283,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.inside.port.is_elsewhere() {
+            // A fork: the threads are not there, and what they have is not given back.
+            std::mem::forget((self.thread.take(), self.inside.clone()));
+            return;
+        }
         self.inside.port.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

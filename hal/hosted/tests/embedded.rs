@@ -185,3 +185,34 @@ fn a_signal_that_is_sent_and_ignored_ends_nothing() {
         assert_eq!(call(&system, b"crash"), Some(Outcome::Crashed));
     }
 }
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_fork_has_no_system() {
+    const TEST: &str = "a_fork_has_no_system";
+    if std::env::var_os("SCENE").is_none() {
+        let ended = scene(TEST, "forks").arg("--ignored").status().unwrap();
+        assert!(ended.success(), "{ended}");
+        return;
+    }
+    let system = start();
+    let mut begun = system.port().ask(Op::Call, 0, NEVER, "plugin", b"wait");
+    // SAFETY: what the child does below needs no thread but its own.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: has Linux end this process if it hangs.
+        unsafe { libc::alarm(20) };
+        let mut right = begun.wait().outcome.is_none();
+        right &= call(&system, b"echo on").is_none();
+        system.port().tell(Op::Cancel, begun.id());
+        drop(system);
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(if right { HANDLED } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: the status is valid for the call.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status), "{status:#x}");
+    assert_eq!(libc::WEXITSTATUS(status), HANDLED);
+    assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
+}

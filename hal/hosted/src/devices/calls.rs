@@ -11,6 +11,8 @@
 //!   waits for it is woken.
 //! - What a driver answers to nothing is not copied, and of what it hands in at once no more than a
 //!   turn may move, beside the first answer: the whole system waits for it.
+//! - A process that was made by a fork has no system, as it has no thread of the kernel's: nothing
+//!   here takes a lock there, which a thread that is not there might have, or waits.
 //! - Once the system has ended, every request has an answer: that it has.
 
 use super::mmio::{Model, TURN, Ticket, Transport};
@@ -66,8 +68,9 @@ struct Waiter {
 }
 
 /// The host's end of the device.
-#[derive(Default)]
 pub struct Port {
+    /// The process that the system is in.
+    process: u32,
     state: Mutex<State>,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
@@ -86,6 +89,17 @@ struct State {
     last: u64,
     device: Option<(Arc<Transport>, Kernel)>,
     ended: Option<i32>,
+}
+
+impl Default for Port {
+    fn default() -> Port {
+        Port {
+            process: std::process::id(),
+            state: Mutex::default(),
+            wakers: Arc::default(),
+            stops: AtomicBool::new(false),
+        }
+    }
 }
 
 impl fmt::Debug for Port {
@@ -129,6 +143,9 @@ impl Pending {
     /// Waits for the answer.
     #[must_use]
     pub fn wait(&mut self) -> Reply {
+        if self.port.is_elsewhere() {
+            return Reply::ended();
+        }
         let start = Instant::now();
         while !self.place.done.load(SeqCst) {
             let looked = start.elapsed();
@@ -160,6 +177,9 @@ impl Pending {
 
     /// Looks for the answer; has `context` woken when it has come.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<Reply> {
+        if self.port.is_elsewhere() {
+            return Poll::Ready(Reply::ended());
+        }
         self.tell();
         if let Some(reply) = self.place.take() {
             return Poll::Ready(reply);
@@ -197,6 +217,14 @@ impl Port {
         bytes: &[u8],
     ) -> Pending {
         let place = Arc::new(Place::default());
+        if self.is_elsewhere() {
+            return Pending {
+                place,
+                port: Arc::clone(self),
+                id: 0,
+                untold: false,
+            };
+        }
         let mut state = locked(&self.state);
         state.last += 1;
         let id = state.last;
@@ -235,6 +263,9 @@ impl Port {
     /// Tells the system what has no answer: that a kept process is to be closed, or that nobody
     /// waits for a request any more.
     pub fn tell(&self, op: Op, number: u64) {
+        if self.is_elsewhere() {
+            return;
+        }
         let mut state = locked(&self.state);
         if state.ended.is_some() {
             return;
@@ -275,6 +306,12 @@ impl Port {
         }
     }
 
+    /// Whether the system is in another process, of which this one is a fork.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        std::process::id() != self.process
+    }
+
     /// Whether the system is to end. Asked by signal handlers.
     pub(crate) fn stops(&self) -> bool {
         self.stops.load(SeqCst)
@@ -301,6 +338,9 @@ impl Port {
     /// The status of the system, once it has ended.
     #[must_use]
     pub fn status(&self) -> Option<i32> {
+        if self.is_elsewhere() {
+            return None;
+        }
         locked(&self.state).ended
     }
 
