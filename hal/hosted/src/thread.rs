@@ -14,11 +14,20 @@ impl Kernel {
         Kernel(this_thread())
     }
 
-    /// Sends it a signal, by its name here.
+    /// Sends it a signal, by its name here, of a system that is not embedded: Linux refuses none of
+    /// those.
     pub(crate) fn signal(self, signal: i32) {
+        self.try_signal(signal);
+    }
+
+    /// The same of any system. Whether it was sent: one of an embedded system is a real-time signal,
+    /// and Linux refuses it while the user has as many under way as there may be
+    /// (`RLIMIT_SIGPENDING`).
+    pub(crate) fn try_signal(self, signal: i32) -> bool {
         // SAFETY: the kernel's thread lives as long as the process, or, of an embedded system, is
         // not joined while anybody has this (`embed`).
-        unsafe { libc::pthread_kill(self.0, crate::signals::number(signal)) };
+        let sent = unsafe { libc::pthread_kill(self.0, crate::signals::number(signal)) };
+        sent != libc::EAGAIN
     }
 }
 

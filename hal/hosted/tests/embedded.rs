@@ -216,3 +216,50 @@ fn a_fork_has_no_system() {
     assert_eq!(libc::WEXITSTATUS(status), HANDLED);
     assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
 }
+
+/// Sets how many signals of this user's may be under way; what it was.
+fn limit_signals(to: libc::rlim_t) -> libc::rlim_t {
+    let resource = libc::RLIMIT_SIGPENDING;
+    // SAFETY: all zeros is a valid value of this plain structure, valid for the calls.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        assert_eq!(libc::getrlimit(resource, &raw mut limit), 0);
+        let before = std::mem::replace(&mut limit.rlim_cur, to);
+        assert_eq!(libc::setrlimit(resource, &raw const limit), 0);
+        before
+    }
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_call_is_made_though_linux_has_no_signal_for_a_while() {
+    const TEST: &str = "a_call_is_made_though_linux_has_no_signal_for_a_while";
+    if std::env::var_os("SCENE").is_none() {
+        let ended = scene(TEST, "lacks").arg("--ignored").status().unwrap();
+        assert!(ended.success(), "{ended}");
+        return;
+    }
+    // SAFETY: has Linux end this process if it hangs.
+    unsafe { libc::alarm(20) };
+    let system = start();
+    let lack = std::time::Duration::from_millis(50);
+    let lacking = || {
+        let before = limit_signals(0);
+        std::thread::spawn(move || {
+            std::thread::sleep(lack);
+            limit_signals(before);
+        })
+    };
+    // The system sleeps.
+    std::thread::sleep(lack);
+    let thread = lacking();
+    assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
+    thread.join().unwrap();
+    // Nobody but the end interrupts this.
+    let mut spins = system.port().ask(Op::Call, 0, NEVER, "plugin", b"loop");
+    std::thread::sleep(lack);
+    let thread = lacking();
+    drop(system);
+    thread.join().unwrap();
+    assert_eq!(spins.wait().outcome, None);
+}

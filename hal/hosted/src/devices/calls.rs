@@ -34,6 +34,8 @@ use std::time::{Duration, Instant};
 const LOOKS: Duration = Duration::from_micros(6);
 /// How long it gives a kernel that is awake to see the request by itself, before it interrupts it.
 const GRACE: Duration = Duration::from_micros(5);
+/// How long it waits before it interrupts the kernel again, if Linux has refused that.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// What came back for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -324,10 +326,22 @@ impl Port {
     }
 
     /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.
+    /// While Linux refuses the signal this waits, until the kernel has looked by itself or ended.
     pub(crate) fn interrupt(&self) {
-        if let Some((_, kernel)) = locked(&self.state).device {
-            kernel.signal(signals::DEVICE);
+        while !self.try_interrupt() {
+            std::thread::sleep(AGAIN);
+            if !super::due() && !self.stops() {
+                return;
+            }
         }
+    }
+
+    /// Whether the kernel's thread was interrupted, or there is none.
+    fn try_interrupt(&self) -> bool {
+        let state = locked(&self.state);
+        // With the lock: who has it ended takes the thread out first.
+        let device = state.device.as_ref();
+        device.is_none_or(|(_, kernel)| kernel.try_signal(signals::DEVICE))
     }
 
     /// Waits for the thread that calls wakers, of a system that has ended.
