@@ -46,8 +46,15 @@ impl System {
         let decoded =
             SystemImage::decode(image.bytes()).map_err(|e| Error::Image(e.to_string()))?;
         let starts = &decoded.manifest().start;
-        if !starts.iter().any(|start| start.image == DRIVER) {
+        let drivers: Vec<_> = starts.iter().filter(|s| s.image == DRIVER).collect();
+        if drivers.is_empty() {
             return Err(Error::Image(format!("it does not start {DRIVER}")));
+        }
+        // Its end has to end the system, or calls would be waited for that nobody answers.
+        if !drivers.iter().any(|start| start.main || start.essential) {
+            let reason =
+                format!("it starts {DRIVER} as neither its main program nor an essential one");
+            return Err(Error::Image(reason));
         }
         drop(decoded);
         let config = Config {

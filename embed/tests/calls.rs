@@ -1,6 +1,7 @@
 //! Calls into a system inside this program. One system may be in a process, so the tests take turns.
 
 use sing_embed::{Error, Image, Limits, MOST_ANSWER, MOST_BYTES, Options, Program, System};
+use sing_image::system::SystemImage;
 use std::fs::Permissions;
 use std::future::Future as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -187,6 +188,17 @@ fn what_is_no_image_is_refused() {
         std::fs::write(&broken, bytes).unwrap();
         let system = System::start(&Image::open(&broken).unwrap());
         assert!(matches!(system, Err(Error::Image(_))), "{system:?}");
+    }
+    // Its driver of calls could end without the system.
+    let decoded = SystemImage::decode(&bytes).unwrap();
+    let files: Vec<_> = decoded.files().map(|(p, b)| (p.to_owned(), b)).collect();
+    let mut manifest = decoded.manifest().clone();
+    manifest.start[0].main = false;
+    let loose = SystemImage::encode(&manifest, &files).unwrap();
+    std::fs::write(&broken, loose).unwrap();
+    match System::start(&Image::open(&broken).unwrap()) {
+        Err(Error::Image(reason)) => assert!(reason.contains("essential"), "{reason}"),
+        other => panic!("{other:?}"),
     }
     std::fs::set_permissions(&broken, Permissions::from_mode(0o666)).unwrap();
     let error = Image::open(&broken).unwrap_err();
