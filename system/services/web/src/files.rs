@@ -185,7 +185,7 @@ fn send(
         if read < wanted {
             return Err(Lost::Gone);
         }
-        talk.wire.push_whole(block)?;
+        talk.wire.end_block(block, wanted)?;
         return talk.wire.settle(talk.pace, to - from);
     }
     while at < to {

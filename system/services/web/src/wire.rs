@@ -121,7 +121,8 @@ impl Wire {
     }
 
     /// A block that begins with what waits, and has room for so many bytes behind it, from the place
-    /// that is given too; `None` if it would be too large, or has nothing there.
+    /// that is given too; `None` if it would be too large, or has nothing there. Whoever has filled
+    /// it, [`Wire::end_block`] is to have it.
     pub fn begin_block(&mut self, more: usize) -> Result<Option<(Vector<u8>, usize)>, Error> {
         let at = self.tail.len();
         if more == 0 || at.saturating_add(more) > LARGEST {
@@ -129,12 +130,28 @@ impl Wire {
         }
         let mut block = Vector::new(at + more)?;
         block.block_mut().write(0, &self.tail);
-        self.tail.clear();
         Ok(Some((block, at)))
     }
 
+    /// Queues a block of [`Wire::begin_block`] that another process has filled.
+    ///
+    /// # Errors
+    /// [`Error::BadArgument`] if it has not those bytes behind what waits: whoever filled it may have
+    /// given another one back, which the client would take for this side's own words.
+    pub fn end_block(&mut self, block: Vector<u8>, more: usize) -> Result<(), Error> {
+        // Read and not written again, which would end this process were it shared. Nobody changes
+        // it from now on, shared or not.
+        let is_it = block.len() == self.tail.len() + more
+            && block.block().prefix(self.tail.len()) == self.tail;
+        if !is_it {
+            return Err(Error::BadArgument);
+        }
+        self.tail.clear();
+        self.push_whole(block)
+    }
+
     /// Queues a block as it is, behind what has been written.
-    pub fn push_whole(&mut self, block: Vector<u8>) -> Result<(), Error> {
+    fn push_whole(&mut self, block: Vector<u8>) -> Result<(), Error> {
         self.flush()?;
         self.queue.push_back(block);
         self.pump();
