@@ -32,7 +32,7 @@ pub struct Shares {
 impl Shares {
     /// Nobody has anything of this total yet. Up to `least` everybody gets, while it lasts.
     #[must_use]
-    pub fn new(total: usize, least: usize) -> Shares {
+    pub const fn new(total: usize, least: usize) -> Shares {
         Shares {
             free: total,
             least,

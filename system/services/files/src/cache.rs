@@ -22,6 +22,8 @@ use sing_store::BLOCK;
 const CHUNK: u64 = 64 << 10;
 /// Chunks of all caches: 32 MiB, and a block more for each.
 const MOST: usize = 512;
+/// What they have in all.
+pub const BYTES: usize = MOST * CHUNK as usize;
 /// Dirty blocks of one: 24 MiB, which a sync writes in steps.
 const DIRTY: usize = 6144;
 /// Runs of them, each a request of the disk.

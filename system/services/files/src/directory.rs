@@ -118,6 +118,7 @@ impl Volume {
                 }
             };
         }
+        self.loans.remove(&number);
         let next = match directory.recv() {
             Request::GetAttributes(path, follow, next) => {
                 match self.attributes_at(at, &path, follow) {
@@ -166,8 +167,8 @@ impl Volume {
                 done!(self.set_times(at, &path, follow, accessed, modified), next)
             }
             Request::List(from, buffer, next) => {
-                let mut block = buffer.into_block();
-                match self.list(at.node, from, &mut block) {
+                let (mut block, lent) = self.lend(number, buffer);
+                match lent.and_then(|()| self.list(at.node, from, &mut block)) {
                     Ok(count) => next.send_entries(Vector::from_block(block), count),
                     Err(fault) => next.send_not_listed(fault, Vector::from_block(block)),
                 }

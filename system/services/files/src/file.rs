@@ -19,6 +19,7 @@ impl Volume {
     /// Serves one request of an open file's holder.
     pub fn file(&mut self, number: u32, file: File, at: At) {
         use FileContract::exp::Ready as Request;
+        self.loans.remove(&number);
         let next = match file.recv() {
             Request::GetAttributes(next) => match self.store.attributes(at.node) {
                 Ok(known) => next.send_attributes(attributes(&known)),
@@ -26,8 +27,8 @@ impl Volume {
             },
             Request::GetLimits(next) => next.send_limits(BLOCK as u32, MOST as u32),
             Request::Read(offset, buffer, start, count, next) => {
-                let mut block = buffer.into_block();
-                match self.may_read(&mut block, offset, start, count, at) {
+                let (mut block, lent) = self.lend(number, buffer);
+                match lent.and_then(|()| self.may_read(&mut block, offset, start, count, at)) {
                     Ok(bytes) if self.quick_read(at, &mut block, offset, start, bytes) => {
                         next.send_data(Vector::from_block(block), bytes as u32)
                     }
@@ -40,8 +41,8 @@ impl Volume {
                 }
             }
             Request::Write(offset, data, start, count, next) => {
-                let block = data.into_block();
-                match may_write(&block, offset, start, count, at) {
+                let (block, lent) = self.lend(number, data);
+                match lent.and_then(|()| may_write(&block, offset, start, count, at)) {
                     Ok(()) if self.quick_write(at, &block, offset, start, count) => {
                         next.send_written(Vector::from_block(block), count)
                     }
@@ -54,8 +55,8 @@ impl Volume {
                 }
             }
             Request::Append(data, start, count, next) => {
-                let block = data.into_block();
-                match may_write(&block, 0, start, count, at) {
+                let (block, lent) = self.lend(number, data);
+                match lent.and_then(|()| may_write(&block, 0, start, count, at)) {
                     Ok(()) => {
                         let part = (start as usize, count as usize, count as usize);
                         let busy = Busy::new(Reply::Append(next), at, block, 0, part);

@@ -27,6 +27,7 @@ mod drive;
 mod faults;
 mod file;
 mod lanes;
+mod loan;
 mod mounts;
 mod plan;
 mod queue;
@@ -51,7 +52,7 @@ sing_sdk::manifest! {
     category: service,
     serves: { control: optional VolumeContract },
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
-    // 32 MiB are the cache's.
+    // 32 MiB are the cache's, 64 MiB those of clients' blocks (`loan.rs`).
     memory: 160 MiB,
 }
 

@@ -51,7 +51,7 @@ static TABLE: Mutex<Table> = Mutex::new(Table {
 });
 
 /// File systems mounted at a time: each has a thread and a cache.
-const MOST: usize = 8;
+pub const MOST: usize = 8;
 
 /// The right to use a disk; given back when dropped.
 pub struct Use(Vec<Key>);

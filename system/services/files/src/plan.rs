@@ -9,7 +9,7 @@ use sing_sdk::prelude::*;
 use sing_store::{BLOCK, Reading, Writing};
 
 /// A run that goes through this program's own block is this large at most.
-const OWN: u64 = 64 << 10;
+pub const OWN: u64 = 64 << 10;
 /// Zeros are written in pieces of this size.
 const ZEROS: [u8; 512] = [0; 512];
 

@@ -11,6 +11,7 @@
 //! - Blocks of the disk are asked of the store when a channel is free, and given back when the disk
 //!   has answered: nobody else gets them while it works on them.
 
+use crate::loan::Loan;
 use crate::volume::{At, Client, Volume, now};
 use crate::{faults, plan};
 use alloc::collections::VecDeque;
@@ -58,6 +59,8 @@ pub struct Busy {
     /// Since when it has been lost without a step forward.
     pub lost_since: Option<Duration>,
     writes: bool,
+    /// For this program's own block.
+    run: Option<Loan>,
 }
 
 impl Busy {
@@ -90,6 +93,7 @@ impl Busy {
             lost_by: None,
             lost_since: None,
             writes,
+            run: None,
         }
     }
 
@@ -117,6 +121,7 @@ impl Busy {
             lost_by: None,
             lost_since: None,
             writes: true,
+            run: None,
         }
     }
 
@@ -179,8 +184,14 @@ impl Volume {
     }
 
     /// Begins a request.
-    pub fn begin(&mut self, number: u32, busy: Busy) {
+    pub fn begin(&mut self, number: u32, mut busy: Busy) {
         let (node, writes) = (busy.at.node, busy.writes);
+        if busy.block.is_some() {
+            busy.run = self.lend_run(number, busy.len);
+            if busy.run.is_none() {
+                return self.finish(number, busy, Err(FileFault::NoResources));
+            }
+        }
         if !writes {
             self.slots.put(number, Client::Busy(Box::new(busy)));
             return self.wait_for_disk(number);

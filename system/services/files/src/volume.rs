@@ -8,6 +8,7 @@
 use crate::alarm::Clock;
 use crate::drive::Drive;
 use crate::lanes::Lane;
+use crate::loan::Loan;
 use crate::mounts::Use;
 use crate::queue::Queue;
 use crate::sync::{COMMIT, Sweep, Sync};
@@ -58,7 +59,7 @@ type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
 /// The wait before a path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
 /// Metadata in memory.
-const CACHE: usize = 4 << 20;
+pub const CACHE: usize = 4 << 20;
 /// Channels of a file system: open files and directories, and its own.
 const SLOTS: usize = 1024;
 /// Those that each origin may have while there is room.
@@ -112,6 +113,8 @@ pub struct Volume {
     pub dirty: Option<Duration>,
     /// Who waits for the next sync.
     pub syncs: Vec<u32>,
+    /// For the blocks that clients have sent, or may not have received back yet, by channel.
+    pub loans: BTreeMap<u32, Loan>,
     pub sweep: Option<Sweep>,
     pub watches: Watches,
     /// How often dirty blocks had been lost when anybody was told last.
@@ -209,6 +212,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         withheld: Vec::new(),
         dirty: None,
         syncs: Vec::new(),
+        loans: BTreeMap::new(),
         sweep: None,
         watches: Watches::default(),
         told: 0,
@@ -340,6 +344,7 @@ impl Volume {
     /// A client has gone.
     pub fn close(&mut self, number: u32, at: At) {
         self.slots.remove(number);
+        self.loans.remove(&number);
         // A node that cannot be released now is removed at the next mount.
         let _ = self.store.release(at.node);
         self.tidying = true;

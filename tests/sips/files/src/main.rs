@@ -10,6 +10,7 @@ mod basic;
 mod bench;
 mod copies;
 mod faults;
+mod flood;
 mod kills;
 mod late;
 mod model;
@@ -55,6 +56,8 @@ fn main(Arguments { part, at }: Arguments) -> i32 {
         "kills" => checks::run("filetest", kills::ALL.iter().copied()),
         "late" => checks::run("filetest", late::ALL.iter().copied()),
         "copies" => checks::run("filetest", copies::ALL.iter().copied()),
+        "flood" => checks::run("filetest", [("a flood of requests", flood::flood)]),
+        "beside" => checks::run("filetest", [("beside a flood", flood::beside)]),
         "bench" => bench::run(),
         "storm" => kills::storm(&at.unwrap_or_default()),
         other => {
