@@ -304,6 +304,16 @@ impl Cache {
 
     /// These bytes of the disk are being written, or have been.
     pub fn forget(&mut self, disk: u64, bytes: u64) {
+        self.leave(disk, bytes, true);
+    }
+
+    /// The same of a write with another outcome, which may have been done: what waits for the disk
+    /// is newer than that, and stays.
+    pub fn doubt(&mut self, disk: u64, bytes: u64) {
+        self.leave(disk, bytes, false);
+    }
+
+    fn leave(&mut self, disk: u64, bytes: u64, dirty: bool) {
         self.epoch += 1;
         let end = disk + bytes;
         let mut number = disk / CHUNK;
@@ -313,7 +323,10 @@ impl Cache {
             };
             let from = disk.max(found * CHUNK) - found * CHUNK;
             let to = end.min((found + 1) * CHUNK) - found * CHUNK;
-            let mask = mask(from as usize, (to - from) as usize);
+            let mut mask = mask(from as usize, (to - from) as usize);
+            if !dirty {
+                mask &= !chunk.dirty;
+            }
             self.dirty -= (chunk.dirty & mask).count_ones() as usize;
             self.runs -= runs(chunk.dirty);
             chunk.dirty &= !mask;

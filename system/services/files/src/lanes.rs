@@ -107,7 +107,7 @@ impl Volume {
         });
         let lanes = lanes.map_err(|_| FileFault::Medium)?;
         for writing in core::mem::take(&mut self.withheld) {
-            self.store.abandon(writing);
+            self.undone(writing);
         }
         self.connect(lanes as usize)
     }

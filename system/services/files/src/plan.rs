@@ -397,8 +397,21 @@ impl Volume {
         match core::mem::replace(&mut busy.step, Step::None) {
             Step::None => {}
             Step::Fill(reading, ..) | Step::Fetch(reading, _) => self.store.done(reading),
-            Step::Old(writing, _) | Step::Store(writing, ..) => self.store.abandon(writing),
+            Step::Old(writing, _) => self.store.abandon(writing),
+            Step::Store(writing, ..) => self.undone(writing),
         }
+    }
+
+    /// A write that has ended, or cannot be done any more, without success. A read beside it may have
+    /// seen what was there before, and it may have been done all the same.
+    pub fn undone(&mut self, writing: Writing) {
+        for piece in &writing.pieces {
+            if let Some(disk) = piece.disk {
+                let bytes = piece.bytes;
+                self.store.with_disk(|drive| drive.cache.doubt(disk, bytes));
+            }
+        }
+        self.store.abandon(writing);
     }
 }
 

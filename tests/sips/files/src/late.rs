@@ -20,6 +20,7 @@ pub const ALL: &[Test] = &[
     ("an answer that comes late", late),
     ("new blocks of a write that was given up", blocks),
     ("a write in place that was given up", in_place),
+    ("what is read beside a write that was given up", beside),
     ("the store's own write that was given up", own),
     ("a driver that ends while it has a request", dies),
     ("a driver that does not wait for its device", impatient),
@@ -263,6 +264,33 @@ fn in_place() -> Check {
         made_soon(&mut stage, "f", 3)?;
     }
     stands(&mut stage, &slow, &[("f".into(), 3)])
+}
+
+/// What a reader got before a write that was given up came late is not kept for the next one.
+fn beside() -> Check {
+    let (mut stage, mut slow) = slow(8, None, PATIENCE)?;
+    make(&mut stage, "f", 1)?;
+    let mut file = stage.root()?.open_with("f", Options::create())?;
+    let writing = begin(&mut slow, &mut file, 2)?;
+    let read = |stage: &mut Stage| {
+        let mut bytes = [0; 100];
+        let mut file = stage.root()?.open_file("f")?;
+        // Not a whole block: kept at the first time.
+        file.read_at(10, &mut bytes)?;
+        Ok::<u8, Error>(bytes[0])
+    };
+    let before = read(&mut stage)?;
+    let written = answer(writing)?;
+    drop(file);
+    slow.release()?;
+    made_soon(&mut stage, "g", 3)?;
+    let after = read(&mut stage)?;
+    let stands = stands(&mut stage, &slow, &[("f".into(), 2), ("g".into(), 3)])?;
+    if (before, written, after) != (1, false, 2) {
+        println!("filetest: beside: {before}, written {written}, then {after}");
+        return Ok(false);
+    }
+    Ok(stands)
 }
 
 /// A sync is not answered in time, fails, and is made again when the disk answers.
