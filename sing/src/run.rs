@@ -86,6 +86,12 @@ impl Request {
 
 /// Runs the program; its exit status.
 pub fn run(request: &Request) -> Result<u8, String> {
+    let file = request.file.display();
+    if !request.file.exists() && crate::project::is_here() {
+        return Err(format!(
+            "{file}: there is no such module; `sing run -- {file}` runs the project with this argument"
+        ));
+    }
     let base = Base::find()?;
     let mut command = base::kernel()?;
     for (host, _) in &request.directories {

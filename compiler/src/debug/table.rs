@@ -28,7 +28,8 @@ impl Maker {
     }
 
     /// Takes over a function that was placed at `start`: the offset of each part of its code, and
-    /// the address where that comes from. Its first instructions, which make its frame, come from the line at `address`, if it has any.
+    /// the address where that comes from. Its first instructions, which make its frame, come from the
+    /// line at `address`, if it has any.
     pub(crate) fn function(
         &mut self,
         start: u32,

@@ -80,7 +80,9 @@ fn lacking(module: &str, names: &[&str]) -> String {
         n if n <= SHOWN => ("functions", String::new()),
         n => ("functions", format!(" and {} more", n - SHOWN)),
     };
-    let wants = if module.starts_with("wasi:") {
+    let wants = if module.starts_with("sing_v") || module.starts_with("contract:") {
+        "a program of this system imports them: `sing build` or `sing image --bin` puts it into one"
+    } else if module.starts_with("wasi:") {
         "the program was made for WASI 0.2: build it for preview 1 (wasip1)"
     } else if module.contains("wbg") || module.contains("wbindgen") {
         "the program was made for JavaScript, by wasm-bindgen: build it for WASI (wasm32-wasip1)"

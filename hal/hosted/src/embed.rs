@@ -119,6 +119,11 @@ impl Image<'_> {
     /// If it cannot be read, if it is another user's (but the administrator's), or if everybody may
     /// write to it.
     pub fn open(path: &Path) -> io::Result<Image<'static>> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+        Image::read(path).map_err(named)
+    }
+
+    fn read(path: &Path) -> io::Result<Image<'static>> {
         let mut file = File::open(path)?;
         let about = file.metadata()?;
         let own = rustix::process::geteuid().as_raw();

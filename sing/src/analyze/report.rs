@@ -101,7 +101,7 @@ fn talks(contracts: &Value) {
         let with: Vec<String> = listed(with).collect();
         row("contract", &format!("{name}: with {}", with.join(" ")));
         let receives = match talk["receives"].as_bool() {
-            Some(true) => "receives",
+            Some(true) => "receives messages",
             _ => "receives nothing",
         };
         match sends.is_empty() {

@@ -77,7 +77,9 @@ a .system file says so itself). --svg: draws the first run.",
         name: "boot",
         summary: "runs a system image as a process of this machine",
         usage: "sing boot [OPTION]... IMAGE [ARGUMENT...]",
-        text: "The hosted kernel, which is in this command. `sing boot --help` lists its options.",
+        text: "\
+The hosted kernel, which is in a command that `cargo install --locked --path sing` has made. `sing boot --help` lists its
+options there.",
     },
     About {
         name: "image",

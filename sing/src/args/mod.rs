@@ -352,8 +352,16 @@ fn run_program(parser: &mut Parser) -> Parsed {
     }
     while let Some(arg) = parser.next()? {
         match arg {
-            Arg::Long("dir") => request.add_directory(&parser.value()?.string()?)?,
-            Arg::Long("env") => request.add_variable(&parser.value()?.string()?)?,
+            Arg::Long("dir") => {
+                let text = parser.value()?.string()?;
+                let added = request.add_directory(&text);
+                added.map_err(|why| format!("--dir {text}: {why}"))?;
+            }
+            Arg::Long("env") => {
+                let text = parser.value()?.string()?;
+                let added = request.add_variable(&text);
+                added.map_err(|why| format!("--env {text}: {why}"))?;
+            }
             Arg::Long("no-cache") => request.cache = run::Choice::Off,
             Arg::Short('v') | Arg::Long("verbose") => request.verbose = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),

@@ -66,15 +66,21 @@ pub fn run(request: &Request) -> Result<u8, String> {
             }
             None => Ok(1),
         },
-        Request::Run { arguments } => match assemble::build(&root)? {
-            Some(built) => {
-                let mut kernel = boot::kernel()?;
-                let failed = kernel.arg(built.image).args(arguments).exec();
-                Err(format!("the kernel cannot be started: {failed}"))
-            }
-            None => Ok(1),
-        },
+        Request::Run { arguments } => {
+            // Said before anything is built, if there is none.
+            let mut kernel = boot::kernel()?;
+            let Some(built) = assemble::build(&root)? else {
+                return Ok(1);
+            };
+            let failed = kernel.arg(built.image).args(arguments).exec();
+            Err(format!("the kernel cannot be started: {failed}"))
+        }
     }
+}
+
+/// Whether the present folder belongs to a project.
+pub fn is_here() -> bool {
+    find().is_ok()
 }
 
 /// The folder of the project that the present folder belongs to.
@@ -85,7 +91,7 @@ fn find() -> Result<PathBuf, String> {
     found.map(Path::to_path_buf).ok_or_else(|| {
         format!(
             "there is no project here: neither {} nor a folder above it has both {PACKAGE} and \
-             {SYSTEM}; `sing new NAME` makes one",
+             {SYSTEM}; `sing new NAME` makes one, and `sing run MODULE` runs a program without one",
             here.display()
         )
     })

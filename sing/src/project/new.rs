@@ -20,16 +20,17 @@ pub enum Kind {
 /// The most characters of a project's name.
 const LONGEST: usize = 32;
 /// Names that are other crates' for the compiler.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "alloc",
     "build",
     "core",
     "proc-macro",
     "sing-sdk",
+    "startup",
     "std",
     "test",
 ];
-/// Words of Rust that a name could be. The name is a module's for the programs.
+/// Words of Rust: in the programs the name is a module's.
 const WORDS: [&str; 46] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
     "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
@@ -86,7 +87,11 @@ pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
     let shown = folder.display();
     let name = folder.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| format!("{shown}: has no name that a program could have"))?;
-    check(name).map_err(|e| format!("{name:?} cannot be a program's name: {e}"))?;
+    let checked = check(name).and_then(|()| match kind {
+        Kind::Program => Ok(()),
+        Kind::Service => check_contract(name),
+    });
+    checked.map_err(|e| format!("{name:?} cannot be a program's name: {e}"))?;
     if fs::symlink_metadata(folder).is_ok() {
         return Err(format!(
             "{shown}: is there already; name another, or remove it"
@@ -141,6 +146,23 @@ fn check(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether the contract of the project's service is not one of the system's.
+fn check_contract(name: &str) -> Result<(), String> {
+    let contract = format!("{}Contract", camel(name));
+    let texts = carried::SDK
+        .iter()
+        .filter(|(path, _)| path.ends_with(".contract"));
+    let declares = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text);
+        let mut words = text.split(|c: char| !c.is_alphanumeric());
+        words.any(|word| word == contract)
+    };
+    match texts.into_iter().any(|(_, text)| declares(text)) {
+        true => Err(format!("the system has a {contract}")),
+        false => Ok(()),
+    }
+}
+
 /// A template with the project's names.
 fn filled(text: &str, name: &str, kind: Kind) -> String {
     let more = match kind {
@@ -187,9 +209,18 @@ mod tests {
             "fn",
             "std",
             "show",
+            "startup",
             long.as_str(),
         ] {
             assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_service_has_a_contract_of_the_systems() {
+        assert_eq!(check_contract("adder2"), Ok(()));
+        for bad in ["call", "pipe", "clock", "file", "directory"] {
+            assert!(check_contract(bad).is_err(), "{bad}");
         }
     }
 

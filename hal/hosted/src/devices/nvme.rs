@@ -167,8 +167,8 @@ impl Nvme {
         self.state.kernel()
     }
 
-    /// Serves a turn of what the queues hold, or less if the kernel waits. Returns whether an interrupt is now to be delivered,
-    /// and whether there may be more.
+    /// Serves a turn of what the queues hold, or less if the kernel waits. Returns whether an
+    /// interrupt is now to be delivered, and whether there may be more.
     fn serve(&self, state: &mut State) -> (bool, bool) {
         let mut tell = false;
         let mut moved = 0;

@@ -18,14 +18,17 @@ sing_sdk::manifest! {
 
 const BLOCK: usize = 16 << 10;
 
-fn copy(names: &mut Names, path: &str, out: &mut Writer) -> Result<(), Error> {
+/// Whether somebody still reads.
+fn copy(names: &mut Names, path: &str, out: &mut Writer) -> Result<bool, Error> {
     let mut file = Reader::open(names, path)?;
     let mut offset = 0;
     while let Some(block) = file.read_block(names, offset, BLOCK)? {
         offset += block.len() as u64;
-        out.send(block)?;
+        if out.send(block).is_err() {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 sing_sdk::arguments! {
@@ -53,15 +56,16 @@ fn main(Arguments { paths }: Arguments) -> i32 {
     };
     let mut status = 0;
     for path in paths {
-        if let Err(e) = copy(&mut names, &path, &mut out) {
+        match copy(&mut names, &path, &mut out) {
+            Ok(true) => continue,
+            Ok(false) => return sing_sdk::io::NOBODY_READS,
             // What a folder is, the name server knows.
-            if names.list(&path).is_ok() {
+            Err(_) if names.list(&path).is_ok() => {
                 eprintln!("cat: {path}: is a folder; `ls {path}` lists it");
-            } else {
-                eprintln!("cat: {path}: {e}");
             }
-            status = 1;
+            Err(e) => eprintln!("cat: {path}: {e}"),
         }
+        status = 1;
     }
     status
 }

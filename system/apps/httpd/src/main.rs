@@ -106,7 +106,9 @@ fn show_address(names: &mut Names, text: &str, listens: bool) -> bool {
             return true;
         }
         Some(Err(error)) => eprintln!("httpd: the system cannot be shown: {KEY}: {error}"),
-        None => eprintln!("httpd: no line `mount {SHOWN}` in its configuration"),
+        None => eprintln!(
+            "httpd: the configuration has no line `mount {SHOWN}`: /web.conf counts before /boot/web.conf"
+        ),
     }
     false
 }
