@@ -4,12 +4,16 @@
 mod common;
 
 use common::scene;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getrlimit, kill_process, setrlimit, waitpid,
+};
 use sing_calls::{NEVER, Op, Outcome};
 use sing_hosted::Config;
 use sing_hosted::embed::{Image, Running};
 use sing_kernel::Options;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 /// The status of a process whose own handler has had the fault.
 const HANDLED: i32 = 42;
@@ -33,8 +37,22 @@ extern "C" fn exits(_: libc::c_int) {
 }
 
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    set_handler(signal, handler as *const () as usize);
+}
+
+/// Has a signal do what a handler, or `SIG_DFL` or `SIG_IGN`, does.
+fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) {
     // SAFETY: the handlers here only end the process, or count.
-    unsafe { libc::signal(signal, handler as *const () as usize) };
+    unsafe { libc::signal(signal, handler) };
+}
+
+/// Ends this process after a while, if it hangs.
+fn watch() {
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(20));
+        eprintln!("the scene hangs");
+        std::process::abort();
+    });
 }
 
 /// Reads an address where nothing is.
@@ -59,8 +77,7 @@ fn a_fault_of_the_programs_own_goes_to_its_handler() {
     if name != "without a handler" {
         handle(libc::SIGSEGV, exits);
     } else {
-        // SAFETY: sets the default action.
-        unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+        set_handler(libc::SIGSEGV, libc::SIG_DFL);
     }
     let system = start();
     // Faults of the system's own do not go there.
@@ -176,12 +193,10 @@ fn a_signal_that_is_sent_and_ignored_ends_nothing() {
         assert!(ended.success(), "{ended}");
         return;
     }
-    // SAFETY: has the signal ignored.
-    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_IGN) };
+    set_handler(libc::SIGSEGV, libc::SIG_IGN);
     let system = start();
     for _ in 0..2 {
-        // SAFETY: sends this thread a signal, which is ignored.
-        unsafe { libc::raise(libc::SIGSEGV) };
+        kill_process(getpid(), Signal::SEGV).unwrap();
         assert_eq!(call(&system, b"crash"), Some(Outcome::Crashed));
     }
 }
@@ -200,34 +215,27 @@ fn a_fork_has_no_system() {
     // SAFETY: what the child does below needs no thread but its own.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: has Linux end this process if it hangs.
-        unsafe { libc::alarm(20) };
+        watch();
         let mut right = begun.wait().outcome.is_none();
         right &= call(&system, b"echo on").is_none();
         system.port().tell(Op::Cancel, begun.id());
         drop(system);
-        // SAFETY: ends the process.
-        unsafe { libc::_exit(if right { HANDLED } else { 1 }) };
+        if right {
+            exits(0);
+        }
+        std::process::abort();
     }
-    let mut status = 0;
-    // SAFETY: the status is valid for the call.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert!(libc::WIFEXITED(status), "{status:#x}");
-    assert_eq!(libc::WEXITSTATUS(status), HANDLED);
+    let ended = waitpid(Pid::from_raw(child), WaitOptions::empty()).unwrap();
+    assert_eq!(ended.unwrap().1.exit_status(), Some(HANDLED));
     assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
 }
 
 /// Sets how many signals of this user's may be under way; what it was.
-fn limit_signals(to: libc::rlim_t) -> libc::rlim_t {
-    let resource = libc::RLIMIT_SIGPENDING;
-    // SAFETY: all zeros is a valid value of this plain structure, valid for the calls.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        assert_eq!(libc::getrlimit(resource, &raw mut limit), 0);
-        let before = std::mem::replace(&mut limit.rlim_cur, to);
-        assert_eq!(libc::setrlimit(resource, &raw const limit), 0);
-        before
-    }
+fn limit_signals(current: Option<u64>) -> Option<u64> {
+    let before = getrlimit(Resource::Sigpending);
+    let maximum = before.maximum;
+    setrlimit(Resource::Sigpending, Rlimit { current, maximum }).unwrap();
+    before.current
 }
 
 #[test]
@@ -239,12 +247,11 @@ fn a_call_is_made_though_linux_has_no_signal_for_a_while() {
         assert!(ended.success(), "{ended}");
         return;
     }
-    // SAFETY: has Linux end this process if it hangs.
-    unsafe { libc::alarm(20) };
+    watch();
     let system = start();
-    let lack = std::time::Duration::from_millis(50);
+    let lack = Duration::from_millis(50);
     let lacking = || {
-        let before = limit_signals(0);
+        let before = limit_signals(Some(0));
         std::thread::spawn(move || {
             std::thread::sleep(lack);
             limit_signals(before);

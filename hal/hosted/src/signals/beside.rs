@@ -186,7 +186,7 @@ impl Drop for Signals {
 }
 
 /// Lets the handler that was there before have a fault.
-pub(crate) fn pass_on(signal: c_int, info: *const siginfo_t, context: *mut libc::ucontext_t) {
+pub(crate) fn pass_on(signal: c_int, info: &siginfo_t, context: *mut libc::ucontext_t) {
     let Some(place) = FAULTS.iter().position(|s| *s == signal) else {
         return;
     };
@@ -204,11 +204,10 @@ pub(crate) fn pass_on(signal: c_int, info: *const siginfo_t, context: *mut libc:
 fn call(
     (handler, flags): (usize, c_int),
     signal: c_int,
-    info: *const siginfo_t,
+    info: &siginfo_t,
     context: *mut libc::ucontext_t,
 ) {
-    // SAFETY: Linux gives a handler with SA_SIGINFO a valid one.
-    let sent = unsafe { (*info).si_code } <= 0;
+    let sent = info.si_code <= 0;
     match handler {
         // Linux ignores only what is sent, and never a fault.
         libc::SIG_IGN if sent => {}
