@@ -138,6 +138,11 @@ impl Drive {
         self.channel = None;
     }
 
+    /// Whether there is a channel: then all requests that were left have ended.
+    pub const fn is_connected(&self) -> bool {
+        self.channel.is_some()
+    }
+
     /// The driver has gone, or is left: connects to it or its successor, for which it waits a
     /// bounded time. Then all requests that were made before have ended.
     pub fn search(&mut self) -> Result<(), Fault> {

@@ -129,6 +129,7 @@ impl Volume {
 
     /// Throws a file's content away.
     pub fn truncate(&mut self, node: NodeId) -> Result<(), FileFault> {
+        self.await_ended();
         self.tidying = true;
         self.change(|v| v.store.set_size(node, 0, now()).map(drop))
     }

@@ -106,10 +106,28 @@ impl Volume {
             found.map(|()| drive.geometry.parallel.clamp(2, 16))
         });
         let lanes = lanes.map_err(|_| FileFault::Medium)?;
+        self.ended();
+        self.connect(lanes as usize)
+    }
+
+    /// Gives back the writes of a driver that was given up, if it has told since that they have ended:
+    /// there is a channel again for metadata, which was found by a search.
+    pub fn ended(&mut self) {
+        if self.withheld.is_empty() || !self.store.with_disk(|drive| drive.is_connected()) {
+            return;
+        }
         for writing in core::mem::take(&mut self.withheld) {
             self.undone(writing);
         }
-        self.connect(lanes as usize)
+    }
+
+    /// The same for a request that is refused while a write of its file is withheld: it waits for the
+    /// driver as any other one does.
+    pub fn await_ended(&mut self) {
+        if !self.withheld.is_empty() && !self.store.with_disk(|drive| drive.is_connected()) {
+            let _ = self.store.with_disk(Drive::search);
+        }
+        self.ended();
     }
 
     /// Moves a block to the driver.

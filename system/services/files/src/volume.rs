@@ -356,6 +356,7 @@ impl Volume {
         if !self.flights.is_empty() {
             self.expire();
         }
+        self.ended();
         if self.tidying {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }

@@ -21,6 +21,7 @@ pub const ALL: &[Test] = &[
     ("new blocks of a write that was given up", blocks),
     ("a write in place that was given up", in_place),
     ("what is read beside a write that was given up", beside),
+    ("a file with a write that was given up is emptied", emptied),
     ("the store's own write that was given up", own),
     ("a driver that ends while it has a request", dies),
     ("a driver that does not wait for its device", impatient),
@@ -291,6 +292,40 @@ fn beside() -> Check {
         return Ok(false);
     }
     Ok(stands)
+}
+
+/// As soon as the disk answers, though nobody else needs it for data.
+fn emptied() -> Check {
+    let (mut stage, mut slow) = slow(8, None, PATIENCE)?;
+    make(&mut stage, "f", 1)?;
+    let mut file = stage.root()?.open_with("f", Options::create())?;
+    let writing = begin(&mut slow, &mut file, 2)?;
+    let written = answer(writing)?;
+    drop(file);
+    let empty = |stage: &mut Stage| {
+        let mut root = stage.root()?;
+        root.open_with("f", Options::create().truncate())
+    };
+    let early = empty(&mut stage).map(drop);
+    slow.release()?;
+    let until = uptime() + SOON;
+    let mut file = loop {
+        match empty(&mut stage) {
+            Err(Error::File(FileFault::Medium | FileFault::Busy)) if uptime() < until => {
+                sleep(Duration::from_millis(20));
+            }
+            outcome => break outcome?,
+        }
+    };
+    let size = file.size()?;
+    drop(file);
+    make(&mut stage, "f", 3)?;
+    let busy = Err(Error::File(FileFault::Busy));
+    if written || early != busy || size != 0 {
+        println!("filetest: emptied: written {written}, early {early:?}, {size} bytes");
+        return Ok(false);
+    }
+    stands(&mut stage, &slow, &[("f".into(), 3)])
 }
 
 /// A sync is not answered in time, fails, and is made again when the disk answers.
