@@ -2,6 +2,8 @@
 
 use super::super::tests::Bench;
 use super::*;
+use std::sync::mpsc;
+use std::task::Wake;
 use std::thread;
 
 /// A device whose driver has handed in a block.
@@ -77,4 +79,34 @@ fn a_turn_copies_a_bounded_part_of_the_answers() {
     let lost = calls[3].wait();
     assert_eq!(lost.outcome, Some(Outcome::Ended), "all were copied");
     assert!(lost.bytes.starts_with(b"its answer"));
+}
+
+/// Has the system end when it is dropped.
+struct Ends(Arc<Port>);
+
+impl Wake for Ends {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.end(3);
+    }
+}
+
+#[test]
+fn a_waker_is_dropped_without_a_lock_and_an_end_meanwhile_is_seen() {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let port = Arc::new(Port::default());
+        let mut call = port.ask(Op::Call, 0, 0, "x", b"y");
+        let ends = Arc::new(Ends(Arc::clone(&port))).into();
+        let first = call.poll(&Context::from_waker(&ends)).is_pending();
+        drop(ends);
+        // It has the other one dropped, the last of it.
+        let second = call.poll(&Context::from_waker(Waker::noop()));
+        tell.send((first, second)).unwrap();
+    });
+    let polled = told.recv_timeout(Duration::from_secs(10));
+    assert_eq!(polled, Ok((true, Poll::Ready(Reply::ended()))));
 }
