@@ -13,7 +13,7 @@ use sing_sdk::time::{Timeout, uptime};
 /// 1 MiB, that is well within the budget. A block for which there is no room would close an
 /// innocent channel.
 const CLIENTS: usize = 512;
-/// How long the device may take for a request. Then the driver ends, and its successor resets the
+/// How long the device may take for a request that moves a block. Then the driver ends, and its successor resets the
 /// device: until then, the device may still do what it was told.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,6 +26,17 @@ enum Asked {
     Write(DiskContract::Exp<DiskContract::Ready_Write>),
     Flush(DiskContract::Exp<DiskContract::Ready_Flush>),
     Discard(DiskContract::Exp<DiskContract::Ready_Discard>),
+}
+
+impl Asked {
+    /// How long the device may take, which has `patience` for a block. A flush may write all that a
+    /// large cache has: it has longer, and less than the thirty seconds of the file system.
+    fn patience(&self, patience: Duration) -> Duration {
+        match self {
+            Asked::Flush(_) => patience.saturating_mul(5) / 2,
+            Asked::Read(_) | Asked::Write(_) | Asked::Discard(_) => patience,
+        }
+    }
 }
 
 /// A request, and whose it is.
@@ -182,9 +193,13 @@ impl<D: DiskDevice> Server<D> {
             return None;
         }
         let now = uptime();
+        let patience = self.patience;
         let begun = self.begun.iter_mut().flatten();
-        let oldest = begun.map(|(_, since)| *since.get_or_insert(now)).min()?;
-        Some((oldest + self.patience).saturating_sub(now))
+        let ends = begun.map(|(job, since)| {
+            let since = *since.get_or_insert(now);
+            since.saturating_add(job.asked.patience(patience))
+        });
+        Some(ends.min()?.saturating_sub(now))
     }
 
     /// Puts a request behind those that wait.
