@@ -30,7 +30,11 @@ impl Ended {
     #[expect(clippy::unused_self, reason = "its existence is what counts")]
     pub(crate) fn reclaim<T>(&self, leaked: &'static T) {
         // SAFETY: the value was a box's, each is reclaimed once, and the system has ended: nobody
-        // uses a reference to it.
+        // uses a reference to it. By the aliasing models (Stacked and Tree Borrows), which are not
+        // part of the language, this is more than a shared reference permits: only the pointer that
+        // the box gave may free it, and the kernel's lists keep references alone. The compiler makes
+        // use of that for accesses by such a reference, of which none is left, and the allocator goes
+        // by the address.
         drop(unsafe { Box::from_raw(ptr::from_ref(leaked).cast_mut()) });
     }
 }
