@@ -1,6 +1,6 @@
 //! E6, T14, T15: reads and writes of a file that Linux has in memory, as the system's disk is.
 
-use crate::measure::{Peer, sample};
+use crate::measure::Peer;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -54,7 +54,7 @@ fn peer(
     let file = Rc::clone(file);
     let mut block = vec![0; size];
     let mut state = 0_u64;
-    let mut once = move || {
+    let once = move || {
         let all = SPAN / size as u64;
         // As the measuring program's places.
         state = if random {
@@ -79,7 +79,7 @@ fn peer(
     };
     let order = if random { "random" } else { "sequential" };
     let name = format!("linux {call}: {of} {what}, {order}, {words}");
-    Peer::new(id, name, move |n| sample(n, COUNT, &mut once))
+    Peer::in_turns(id, name, COUNT, once)
 }
 
 /// The peers; makes their files. Each of the measuring program's three has data of its own, so these

@@ -4,7 +4,8 @@
 //! Every figure is a line of JSON: the peer (`peer`), the target beside which it is shown (`id`),
 //! the unit, the median and the 10th and 90th percentile of the samples. Peers alternate in short
 //! bursts, so that disturbances of the machine affect all alike; with `--burst` there is one burst
-//! of each, for a caller that interleaves runs itself.
+//! of each, for a caller that interleaves runs itself. Those of files alternate after each sample: what
+//! they find in the processor's caches counts.
 
 mod arguments;
 mod calls;
@@ -79,11 +80,18 @@ fn run(request: &Request) -> io::Result<()> {
     let mut samples: Vec<Samples> = peers.iter().map(|_| Samples::default()).collect();
     let end = Instant::now() + Duration::from_secs_f64(request.seconds);
     loop {
-        for (peer, samples) in peers.iter_mut().zip(&mut samples) {
-            let name = &peer.name;
-            let burst = (peer.burst)(request.samples)
-                .map_err(|e| io::Error::new(e.kind(), format!("measuring {name}: {e}")))?;
-            samples.add(burst);
+        for turn in 0..request.samples {
+            for (peer, samples) in peers.iter_mut().zip(&mut samples) {
+                let count = match peer.turns {
+                    true => 1,
+                    false if turn == 0 => request.samples,
+                    false => continue,
+                };
+                let name = &peer.name;
+                let burst = (peer.burst)(count)
+                    .map_err(|e| io::Error::new(e.kind(), format!("measuring {name}: {e}")))?;
+                samples.add(burst);
+            }
         }
         if Instant::now() >= end {
             break;

@@ -16,6 +16,8 @@ pub struct Peer {
     pub unit: &'static str,
     /// Takes samples.
     pub burst: Burst,
+    /// Whether it takes turns with the others after each sample, as the measuring program's do.
+    pub turns: bool,
 }
 
 impl Peer {
@@ -30,6 +32,22 @@ impl Peer {
             name: name.into(),
             unit: "cycles",
             burst: Box::new(burst),
+            turns: false,
+        }
+    }
+
+    /// A peer measured in cycles that takes turns with the others after each sample, so that it
+    /// finds what they leave of the processor's caches.
+    pub fn in_turns(
+        id: &'static str,
+        name: impl Into<String>,
+        count: u32,
+        mut once: impl FnMut() -> io::Result<()> + 'static,
+    ) -> Self {
+        let burst = move |samples| (0..samples).map(|_| one(count, &mut once)).collect();
+        Self {
+            turns: true,
+            ..Self::new(id, name, burst)
         }
     }
 }
@@ -58,16 +76,21 @@ pub fn sample(
     const WARM_UP: usize = 3;
     let mut all = Vec::with_capacity(samples);
     for i in 0..samples + WARM_UP {
-        let start = cycles();
-        for _ in 0..count {
-            once()?;
-        }
-        let took = (cycles() - start) as f64 / f64::from(count);
+        let took = one(count, &mut once)?;
         if i >= WARM_UP {
             all.push(took);
         }
     }
     Ok(all)
+}
+
+/// A sample of an operation done `count` times, per operation.
+fn one(count: u32, mut once: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
+    let start = cycles();
+    for _ in 0..count {
+        once()?;
+    }
+    Ok((cycles() - start) as f64 / f64::from(count))
 }
 
 /// Samples of one peer.
