@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,6 +40,14 @@ impl Disk {
             read_only,
             nvme,
         }
+    }
+
+    /// Whether something has been written to its beginning, as a file system does.
+    pub fn is_in_use(&self) -> bool {
+        let mut beginning = Vec::new();
+        let read =
+            File::open(&self.path).and_then(|file| file.take(64 << 10).read_to_end(&mut beginning));
+        read.is_ok() && beginning.iter().any(|byte| *byte != 0)
     }
 
     /// Its name as QEMU's options take one, in which a comma is written twice.

@@ -138,7 +138,9 @@ pub fn prepare(project: &Project, request: &Request, terminal: bool) -> Result<L
     kernel.entropy = !kernel.networks.is_empty();
     kernel.display.clone_from(&request.display);
     kernel.serial.clone_from(&request.serial);
-    let mut arguments = kernel.awaited(request.disks.is_empty() && !kernel.disks.is_empty());
+    // The project's own, once it has been formatted, is mounted at the start.
+    let kept = request.disks.is_empty() && kernel.disks.iter().any(Disk::is_in_use);
+    let mut arguments = kernel.awaited(kept);
     if port.is_some() {
         arguments.extend(web::FIRST.map(String::from));
     }
