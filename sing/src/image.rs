@@ -2,7 +2,7 @@
 
 use crate::{input, output, system};
 use sing_compiler::Options;
-use sing_image::system::{BIN, PLAN, SystemImage};
+use sing_image::system::{BIN, PLAN};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -88,11 +88,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
         }
         add(&mut files, path.clone(), input::read(file)?)?;
     }
-    let listed: Vec<(String, &[u8])> = files
-        .iter()
-        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
-        .collect();
-    let archive = SystemImage::encode(&manifest, &listed).map_err(|e| e.message)?;
+    let archive = system::encode(&manifest, &files)?;
     output::write(&request.out, &archive)?;
     output::line(format!(
         "{}: {} programs, {} files, {} started, {} services, {} bytes",

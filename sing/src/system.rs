@@ -8,7 +8,7 @@ use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 use sing_image::plan::{Plan, Programs};
-use sing_image::system::{BIN, Channel, End, SystemManifest};
+use sing_image::system::{BIN, Channel, End, PLAN, SystemImage, SystemManifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -171,6 +171,32 @@ pub fn borrowed(files: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
     let all = files.iter();
     all.map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
         .collect()
+}
+
+/// A system image of a manifest and files, to which its plan is added. The programs among them are
+/// checked.
+///
+/// # Errors
+/// All that does not fit together.
+pub fn pack(
+    manifest: &SystemManifest,
+    mut files: Vec<(String, Vec<u8>)>,
+) -> Result<Vec<u8>, Vec<String>> {
+    let mut programs = borrowed(&files);
+    programs.retain(|(path, _)| path.starts_with(BIN));
+    let plan = plan(manifest, &programs)?;
+    let plan = plan.encode().map_err(|e| vec![e.message])?;
+    files.push((PLAN.into(), plan));
+    encode(manifest, &files).map_err(|e| vec![e])
+}
+
+/// A system image of a manifest and files.
+pub fn encode(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, String> {
+    let listed: Vec<(String, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
+        .collect();
+    SystemImage::encode(manifest, &listed).map_err(|e| e.message)
 }
 
 struct Checker<'a> {

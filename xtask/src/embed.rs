@@ -6,7 +6,6 @@ use crate::project::{Maker, Program, Project};
 use crate::{build, cargo};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// The system manifest.
 const SYSTEM: &str = "system/embed.json";
@@ -31,14 +30,7 @@ pub fn image(project: &Project) -> Result<PathBuf> {
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
     let out = folder.join("embed.img");
-    let mut command = Command::new(project.host_binary("sing"));
-    command.current_dir(&project.root).arg("image").arg("-o");
-    command.arg(&out).args(["--manifest", SYSTEM]);
-    for (name, image) in images {
-        command
-            .arg("--bin")
-            .arg(format!("{name}={}", image.display()));
-    }
+    let mut command = image::packing(project, SYSTEM, &out, images);
     cargo::quiet(&mut command, "packing the image for embedding")?;
     Ok(out)
 }

@@ -65,6 +65,24 @@ pub fn compile_programs(
     compile(project, &programs, mode)
 }
 
+/// The command that packs compiled programs into the image of a system manifest.
+pub fn packing(
+    project: &Project,
+    manifest: &str,
+    out: &Path,
+    images: Vec<(String, PathBuf)>,
+) -> Command {
+    let mut command = Command::new(project.host_binary("sing"));
+    command.current_dir(&project.root).arg("image").arg("-o");
+    command.arg(out).args(["--manifest", manifest]);
+    for (name, image) in images {
+        command
+            .arg("--bin")
+            .arg(format!("{name}={}", image.display()));
+    }
+    command
+}
+
 /// Compiles programs that have been built, where they have changed.
 pub fn compile(
     project: &Project,

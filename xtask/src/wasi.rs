@@ -7,7 +7,6 @@ use crate::setup::{self, Needs};
 use crate::{build, cargo};
 use anyhow::Result;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// The system manifest.
 const SYSTEM: &str = "system/wasi/run.json";
@@ -58,14 +57,7 @@ pub fn base(project: &Project) -> Result<PathBuf> {
     let started: Vec<&Program> = programs.into_iter().filter(|p| *p != adapter).collect();
     let images = image::compile(project, &started, MemoryMode::Guard)?;
     let out = project.host_binary(IMAGE);
-    let mut command = Command::new(project.host_binary("sing"));
-    command.current_dir(&project.root).arg("image").arg("-o");
-    command.arg(&out).args(["--manifest", SYSTEM]);
-    for (name, image) in images {
-        command
-            .arg("--bin")
-            .arg(format!("{name}={}", image.display()));
-    }
+    let mut command = image::packing(project, SYSTEM, &out, images);
     let module = project.module(adapter);
     command
         .arg("--file")

@@ -5,7 +5,7 @@ use super::{SYSTEM, cargo};
 use crate::{carried, input, output, system};
 use serde_json::json;
 use sing_compiler::Options;
-use sing_image::system::{BIN, PLAN, SystemImage};
+use sing_image::system::BIN;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -90,8 +90,8 @@ pub fn build(root: &Path) -> Result<Option<Built>, String> {
         let module = carried::program(name).ok_or_else(|| missing(&manifest_file, name))?;
         add(name, compiled(Path::new(name), module)?, false);
     }
-    let plan = match system::plan(&manifest, &system::borrowed(&files)) {
-        Ok(plan) => plan,
+    let archive = match system::pack(&manifest, files) {
+        Ok(archive) => archive,
         Err(problems) => {
             for problem in problems {
                 output::complain(format!("sing: {}: {problem}", manifest_file.display()));
@@ -99,12 +99,6 @@ pub fn build(root: &Path) -> Result<Option<Built>, String> {
             return Ok(None);
         }
     };
-    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
-    let listed: Vec<(String, &[u8])> = files
-        .iter()
-        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
-        .collect();
-    let archive = SystemImage::encode(&manifest, &listed).map_err(|e| e.message)?;
     let folder = package.target.join("sing");
     std::fs::create_dir_all(&folder)
         .map_err(|e| format!("{}: cannot be made: {e}", folder.display()))?;

@@ -8,7 +8,7 @@ use super::cache::{Cache, Key};
 use super::{BASE, KERNEL, beside, image};
 use crate::{boot, carried, input, system};
 use sing_compiler::Options;
-use sing_image::system::{BIN, PLAN, SystemImage, SystemManifest};
+use sing_image::system::{BIN, SystemImage, SystemManifest};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -93,14 +93,7 @@ fn make() -> Result<Vec<u8>, String> {
         let image = input::elf(&input::compile(path, module, &options)?, path)?;
         files.push((format!("{BIN}{name}"), image));
     }
-    let plan = system::plan(&manifest, &system::borrowed(&files));
-    let plan = plan.map_err(|problems| failed(&problems.join("; ")))?;
-    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
     let adapter = carried::program(ADAPTER.0).ok_or_else(|| failed(&"no adapter"))?;
     files.push((ADAPTER.1.into(), adapter.to_vec()));
-    let listed: Vec<(String, &[u8])> = files
-        .iter()
-        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
-        .collect();
-    SystemImage::encode(&manifest, &listed).map_err(|e| e.message)
+    system::pack(&manifest, files).map_err(|problems| failed(&problems.join("; ")))
 }

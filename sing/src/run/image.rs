@@ -8,7 +8,7 @@ use super::{BASE, Request, image_name, nameless, printable};
 use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Keeper, Options, Stats, Work};
-use sing_image::system::{BIN, PLAN, SystemImage};
+use sing_image::system::{BIN, SystemImage};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -195,15 +195,8 @@ fn made(
     for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
         files.push((path.into(), bytes.to_vec()));
     }
-    let manifest = base.manifest();
-    let plan = system::plan(manifest, &system::borrowed(&files));
-    let plan = plan.map_err(|problems| format!("{BASE}: {}", problems.join("; ")))?;
-    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
-    let listed: Vec<(String, &[u8])> = files
-        .iter()
-        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
-        .collect();
-    SystemImage::encode(manifest, &listed).map_err(|e| e.message)
+    let packed = system::pack(base.manifest(), files);
+    packed.map_err(|problems| format!("{BASE}: {}", problems.join("; ")))
 }
 
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this

@@ -1,8 +1,8 @@
 //! `cargo xtask bench embed`: calls from a program into the system inside it, beside instances of
 //! wasmtime in the same run.
 
-use super::samples::{self, Sample};
-use super::{Request, describe, measure_peer, report, wasmtime, write};
+use super::samples::Sample;
+use super::{Request, finish, measure_peer, wasmtime};
 use crate::project::Project;
 use crate::setup::{self, Needs};
 use crate::{build, embed};
@@ -29,13 +29,5 @@ pub fn run(request: &Request) -> Result<u8> {
             theirs.extend(measure_peer(peer)?);
         }
     }
-    let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
-    sing_files::standard::print(report::table(&rows));
-    let result = report::Result {
-        bench: request.name.clone(),
-        machine: describe(request),
-        rows,
-    };
-    write(&project, request, &result)?;
-    Ok(0)
+    finish(&project, request, &ours, &theirs)
 }

@@ -224,14 +224,19 @@ pub fn run(request: &Request) -> Result<u8> {
     if bench.starts {
         ours.push(start_up(&project, request, &images)?);
     }
-    let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
+    finish(&project, request, &ours, &theirs)
+}
+
+/// Prints and writes what has been measured.
+fn finish(project: &Project, request: &Request, ours: &[Sample], theirs: &[Sample]) -> Result<u8> {
+    let rows = report::rows(&samples::join(ours), &samples::join(theirs));
     sing_files::standard::print(report::table(&rows));
     let result = report::Result {
         bench: request.name.clone(),
         machine: describe(request),
         rows,
     };
-    write(&project, request, &result)?;
+    write(project, request, &result)?;
     Ok(0)
 }
 
