@@ -211,10 +211,8 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
 
 /// Reads what follows `--web`: a port, `none`, or nothing.
 fn web(parser: &mut lexopt::Parser) -> Result<Web> {
-    let is_own = |a: &OsStr| {
-        let text = a.to_string_lossy();
-        text == "none" || text.starts_with(|c: char| c.is_ascii_digit())
-    };
+    // Nothing else stands there: words for the system come behind `--`.
+    let is_own = |a: &OsStr| !a.as_encoded_bytes().starts_with(b"-");
     let value = match parser.optional_value() {
         Some(value) => value,
         None if parser.raw_args()?.peek().is_some_and(is_own) => parser.value()?,

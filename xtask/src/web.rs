@@ -23,11 +23,11 @@ pub enum Web {
     /// As is usual: if somebody sits before the hosted system.
     #[default]
     Usual,
-    /// No.
+    /// It is not.
     No,
     /// At a port that is free.
     Free,
-    /// At this one.
+    /// At this port.
     At(u16),
 }
 
