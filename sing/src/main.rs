@@ -9,6 +9,7 @@ mod analyze;
 mod args;
 mod boot;
 mod carried;
+mod cc;
 mod check;
 mod check_system;
 mod completions;
@@ -56,6 +57,7 @@ fn run(command: Command) -> u8 {
             Ok(true)
         }
         Command::Boot(words) => boot::boot(words),
+        Command::Cc(request) => cc::run(&request),
         Command::Project(request) => match project::run(&request) {
             Ok(status) => return status,
             Err(message) => Err(message),

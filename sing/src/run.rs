@@ -36,7 +36,7 @@ const LONGEST: usize = 64;
 const DIRECTORIES: usize = 4;
 
 /// The options of `sing run`.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The module.
     pub file: PathBuf,

@@ -15,11 +15,14 @@ pub const COMMANDS: &[About] = &[
     About {
         name: "new",
         summary: "makes a project: a program with a system of its own",
-        usage: "sing new [--service] [--] DIRECTORY",
+        usage: "sing new [--service|--client|--c|--wasi] [--] DIRECTORY",
         text: "\
 Makes a folder with a program, its system manifest (system.json), a test and a README. The folder's name is the
 program's: a small letter, then small letters, digits and hyphens, 32 at most.
 --service: a contract, a service of it and a client.
+--client: a program that finds a service by its name, in a system with a name server.
+--c: a contract, a service and a client in C; they need clang and lld, and no cargo.
+--wasi: an ordinary program in Rust with its standard library, which needs no SDK and no system.json.
 The project needs this command and cargo, and nothing else of Singularity: the sources of the SDK are in the command,
 which puts them into the project's folder `.sing`.",
     },
@@ -28,8 +31,9 @@ which puts them into the project's folder `.sing`.",
         summary: "builds the project's programs and its system image",
         usage: "sing build [--json]",
         text: "\
-In a project's folder or below it: builds its programs, verifies and compiles them, checks that they and the system
-manifest fit together, and writes target/sing/NAME.img. Programs that system.json names and the project has not are
+In a project's folder or below it: builds its programs (binaries of its package, and those in C, each in a folder
+below c/), verifies and compiles them, checks that they and the system
+manifest fit together, and writes target/sing/NAME.img. Of an ordinary program it builds and verifies the module. Programs that system.json names and the project has not are
 taken from those in this command. --json: says in JSON what has been made. If the Rust target of programs is missing, it
 is installed by rustup.",
     },
@@ -37,11 +41,12 @@ is installed by rustup.",
         name: "run",
         summary: "runs the project's system, or a program of WASI preview 1",
         usage: "\
-sing run [-- ARGUMENT...]
+sing run [OPTION]... [-- ARGUMENT...]
   sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--no-cache] [-v] MODULE [ARGUMENT...]",
         text: "\
 Without a module: builds the project, and runs its system as a process of this machine. The arguments are those that
-system.json passes on as $ARGS; the exit status is the system's.
+system.json passes on as $ARGS; the exit status is the system's. A project of an ordinary program is run as its module
+would be, with the options for that.
 With one: runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
 exit status of this command, and with these directories of the host, which it can change. Nothing else of the host
 can be reached. A program that traps ends with status 134. The compiled program is kept for the next run, unless
@@ -97,6 +102,14 @@ endpoint or a contract does not fit.",
         text: "\
 Says of each module or image whether it may become a SIP, and if not, why and where.
 --limits: lists how large a program may be. The kernel applies the same limits.",
+    },
+    About {
+        name: "cc",
+        summary: "compiles a program in C to a module",
+        usage: "sing cc -o MODULE FILE.c... [FILE.contract]... [-- FLAG...]",
+        text: "\
+Makes headers of the contracts, those of the system among them, and a WebAssembly module of the sources and the C part of
+the SDK, with clang and wasm-ld. The flags are clang's. `sing bind c` makes the headers alone.",
     },
     About {
         name: "compile",

@@ -3,6 +3,7 @@
 pub mod help;
 
 use crate::analyze;
+use crate::cc;
 use crate::check;
 use crate::completions::Shell;
 use crate::contracts;
@@ -24,6 +25,7 @@ pub enum Command {
     Completions(Shell),
     Project(project::Request),
     Boot(Vec<OsString>),
+    Cc(cc::Request),
     Version,
     Verify {
         files: Vec<PathBuf>,
@@ -76,6 +78,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "build" => build(&mut parser),
         "test" => test(&mut parser),
         "boot" => boot(&mut parser),
+        "cc" => cc(&mut parser),
         "verify" => verify(&mut parser),
         "compile" => compile(&mut parser),
         "strip" => strip(&mut parser),
@@ -128,16 +131,21 @@ fn completions(parser: &mut Parser) -> Parsed {
 }
 
 fn new(parser: &mut Parser) -> Parsed {
-    let (mut folder, mut kind) = (None, project::Kind::Program);
+    let (mut folder, mut kind) = (None, None);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut folder, value)?,
-            Arg::Long("service") => kind = project::Kind::Service,
+            Arg::Long(word) if let Some(named) = project::Kind::of(word) => {
+                if let Some(other) = kind.replace(named) {
+                    return Err(format!("a project is of one kind: {other} or {named}").into());
+                }
+            }
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }
     }
     let folder = folder.ok_or("name a folder, which is made")?;
+    let kind = kind.unwrap_or(project::Kind::Program);
     Ok(Command::Project(project::Request::New { folder, kind }))
 }
 
@@ -160,6 +168,29 @@ fn test(parser: &mut Parser) -> Parsed {
         Some(first) if first == "--help" || first == "-h" => Ok(Command::Help),
         _ => Ok(Command::Project(project::Request::Test { arguments })),
     }
+}
+
+/// What follows `--` is the compiler's.
+fn cc(parser: &mut Parser) -> Parsed {
+    let mut out = None;
+    let mut request = cc::Request::default();
+    loop {
+        if let Some(mut rest) = parser.try_raw_args()
+            && rest.next_if(|word| word == "--").is_some()
+        {
+            request.flags = rest.collect();
+            break;
+        }
+        match parser.next()? {
+            Some(Arg::Value(file)) => request.files.push(file.into()),
+            Some(Arg::Short('o') | Arg::Long("output")) => set_once(&mut out, parser.value()?)?,
+            Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+            Some(other) => return Err(other.unexpected()),
+            None => break,
+        }
+    }
+    request.out = out.ok_or("say where to, with -o OUT")?;
+    Ok(Command::Cc(request))
 }
 
 /// All that follows is the kernel's.
@@ -343,39 +374,40 @@ fn image(parser: &mut Parser) -> Parsed {
 /// module, the project is run.
 fn run_program(parser: &mut Parser) -> Parsed {
     let mut request = run::Request::default();
-    if let Some(rest) = parser.try_raw_args()
-        && rest.peek().is_none_or(|first| first == "--")
-    {
-        let arguments = rest.skip(1).map(|word| word.string());
-        let arguments = arguments.collect::<std::result::Result<_, _>>()?;
-        return Ok(Command::Project(project::Request::Run { arguments }));
-    }
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("dir") => {
+    loop {
+        if let Some(rest) = parser.try_raw_args()
+            && rest.peek().is_none_or(|first| first == "--")
+        {
+            for argument in rest.skip(1) {
+                request.arguments.push(argument.string()?);
+            }
+            return Ok(Command::Project(project::Request::Run(request)));
+        }
+        match parser.next()? {
+            Some(Arg::Long("dir")) => {
                 let text = parser.value()?.string()?;
                 let added = request.add_directory(&text);
                 added.map_err(|why| format!("--dir {text}: {why}"))?;
             }
-            Arg::Long("env") => {
+            Some(Arg::Long("env")) => {
                 let text = parser.value()?.string()?;
                 let added = request.add_variable(&text);
                 added.map_err(|why| format!("--env {text}: {why}"))?;
             }
-            Arg::Long("no-cache") => request.cache = run::Choice::Off,
-            Arg::Short('v') | Arg::Long("verbose") => request.verbose = true,
-            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            Arg::Value(file) => {
+            Some(Arg::Long("no-cache")) => request.cache = run::Choice::Off,
+            Some(Arg::Short('v') | Arg::Long("verbose")) => request.verbose = true,
+            Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+            Some(Arg::Value(file)) => {
                 request.file = file.into();
                 for argument in parser.raw_args()? {
                     request.arguments.push(argument.string()?);
                 }
                 return Ok(Command::Run(request));
             }
-            other => return Err(other.unexpected()),
+            Some(other) => return Err(other.unexpected()),
+            None => return Err("name a module".into()),
         }
     }
-    Err("name a module".into())
 }
 
 fn check_one(parser: &mut Parser) -> Parsed {

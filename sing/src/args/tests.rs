@@ -142,16 +142,26 @@ fn commands_about_projects_are_understood() {
         ),
         ("build --json", Request::Build { json: true }),
         (
-            "run",
-            Request::Run {
-                arguments: Vec::new(),
+            "new --wasi a",
+            Request::New {
+                folder: "a".into(),
+                kind: Kind::Wasi,
             },
+        ),
+        ("run", Request::Run(run::Request::default())),
+        (
+            "run --no-cache",
+            Request::Run(run::Request {
+                cache: run::Choice::Off,
+                ..run::Request::default()
+            }),
         ),
         (
             "run -- --dir a",
-            Request::Run {
+            Request::Run(run::Request {
                 arguments: vec!["--dir".into(), "a".into()],
-            },
+                ..run::Request::default()
+            }),
         ),
         (
             "test -- --nocapture",
@@ -167,5 +177,15 @@ fn commands_about_projects_are_understood() {
         assert_eq!(request, wanted, "{text}");
     }
     assert!(matches!(line("run a.wasm b"), Ok(Command::Run(_))));
+    let two = line("new --c --service a").err().unwrap_or_default();
+    assert!(two.contains("--c or --service"), "{two}");
+    let Ok(Command::Cc(request)) = line("cc a.c -o a.wasm b.contract -- -DX -o") else {
+        panic!("cc is not understood")
+    };
+    assert_eq!(request.files.len(), 2);
+    assert_eq!(request.flags, ["-DX", "-o"]);
+    for text in ["cc a.c", "cc -o"] {
+        assert!(line(text).is_err(), "{text}");
+    }
     assert!(matches!(line("boot --help"), Ok(Command::Boot(words)) if words == ["--help"]));
 }

@@ -9,6 +9,8 @@ mod sources;
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::path::PathBuf;
 
+pub use bind::run as bind;
+
 /// The command with its options.
 pub enum Request {
     Fmt {

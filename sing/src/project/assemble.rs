@@ -1,12 +1,15 @@
 //! The system image of a project: its own programs, and those of this command that its system
 //! manifest names, verified, compiled, and checked against each other.
 
-use super::{SYSTEM, cargo};
-use crate::{carried, input, output, system};
+use super::cargo::{self, Package, Program};
+use super::{C, PACKAGE, SYSTEM};
+use crate::{carried, cc, input, output, system};
 use serde_json::json;
 use sing_compiler::Options;
 use sing_image::system::BIN;
+use std::ffi::OsStr;
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// An image that has been made.
@@ -65,8 +68,7 @@ impl fmt::Display for Built {
 pub fn build(root: &Path) -> Result<Option<Built>, String> {
     let manifest_file = root.join(SYSTEM);
     let manifest = system::read(&manifest_file)?;
-    let package = cargo::package(root)?;
-    let Some(own) = cargo::programs(root)? else {
+    let Some(Sources { package, own }) = sources(root)? else {
         return Ok(None);
     };
     let mut files = Vec::new();
@@ -100,7 +102,7 @@ pub fn build(root: &Path) -> Result<Option<Built>, String> {
         }
     };
     let folder = package.target.join("sing");
-    std::fs::create_dir_all(&folder)
+    fs::create_dir_all(&folder)
         .map_err(|e| format!("{}: cannot be made: {e}", folder.display()))?;
     let image = folder.join(package.name).with_extension("img");
     output::write(&image, &archive)?;
@@ -109,6 +111,78 @@ pub fn build(root: &Path) -> Result<Option<Built>, String> {
         bytes: archive.len(),
         programs,
     }))
+}
+
+/// A project's own programs, built.
+struct Sources {
+    package: Package,
+    own: Vec<Program>,
+}
+
+/// Builds the project's own programs, those of its package and those in C; `None` if a compiler refuses one, which
+/// it has explained.
+fn sources(root: &Path) -> Result<Option<Sources>, String> {
+    let (package, mut own) = if root.join(PACKAGE).is_file() {
+        let package = cargo::package(root)?;
+        let Some(own) = cargo::programs(root, cargo::WASM)? else {
+            return Ok(None);
+        };
+        (package, own)
+    } else {
+        let name = root.file_name().unwrap_or(OsStr::new("system"));
+        let package = Package {
+            name: name.to_string_lossy().into_owned(),
+            target: root.join("target"),
+        };
+        (package, Vec::new())
+    };
+    let place = package.target.join("sing").join(C);
+    for (name, folder) in in_c(root)? {
+        if own.iter().any(|program| program.name == name) {
+            return Err(format!(
+                "{}: the package has a program of this name, too; give one of them another",
+                folder.display()
+            ));
+        }
+        fs::create_dir_all(&place)
+            .map_err(|e| format!("{}: cannot be made: {e}", place.display()))?;
+        let mut files = cc::files(&folder, "c")?;
+        for place in [root, &folder] {
+            files.extend(cc::files(place, "contract")?);
+        }
+        let module = place.join(&name).with_extension("wasm");
+        let request = cc::Request {
+            files,
+            out: module.clone(),
+            flags: Vec::new(),
+        };
+        if !cc::run(&request)? {
+            return Ok(None);
+        }
+        own.push(Program { name, module });
+    }
+    Ok(Some(Sources { package, own }))
+}
+
+/// The programs in C: the name and the folder of each, in the order of the names.
+fn in_c(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let place = root.join(C);
+    if !place.is_dir() {
+        return Ok(Vec::new());
+    }
+    let failed = |e| format!("{}: cannot be read: {e}", place.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&place).map_err(failed)? {
+        let folder = entry.map_err(failed)?.path();
+        let Some(name) = folder.file_name().and_then(OsStr::to_str) else {
+            continue;
+        };
+        if folder.is_dir() && !cc::files(&folder, "c")?.is_empty() {
+            found.push((name.into(), folder));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// A program's image. Lines of the standard library's text would be most of one with lines.

@@ -1,4 +1,4 @@
-//! Cargo, as a project needs it: for the target of programs, and for tests on this machine.
+//! Cargo, as a project needs it: for the targets of programs, and for tests.
 //!
 //! What a person has set for other builds (flags of the compiler, above all) must not reach programs:
 //! `.cargo/config.toml` of the project has the flags that they need.
@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The target of programs.
+/// The target of programs with the SDK.
 pub const WASM: &str = "wasm32-unknown-unknown";
 /// Variables that change for which target, or with which flags, cargo builds.
 const FOREIGN: [&str; 5] = [
@@ -81,11 +81,11 @@ pub fn package(root: &Path) -> Result<Package, String> {
     }
 }
 
-/// Builds the project's programs; `None` if the compiler refuses them, which it has explained.
-pub fn programs(root: &Path) -> Result<Option<Vec<Program>>, String> {
-    has_target(root)?;
+/// Builds the project's programs for a target; `None` if the compiler refuses them, which it has explained.
+pub fn programs(root: &Path, target: &str) -> Result<Option<Vec<Program>>, String> {
+    has_target(root, target)?;
     let mut command = command(root);
-    command.args(["build", "--release", "--bins", "--target", WASM]);
+    command.args(["build", "--release", "--bins", "--target", target]);
     command.arg("--message-format=json").stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|e| not_started(&e))?;
     let mut programs = Vec::new();
@@ -138,29 +138,37 @@ fn is_count(message: &Value) -> bool {
     text.ends_with("warning emitted") || text.ends_with("warnings emitted")
 }
 
-/// Runs the project's tests; the exit status.
+/// Runs the project's tests; the exit status. Those of ordinary programs are run by this command, whatever is in the path.
 pub fn test(root: &Path, arguments: &[OsString]) -> Result<u8, String> {
     let mut command = command(root);
+    if let Some(own) = std::env::current_exe()
+        .ok()
+        .and_then(|own| own.into_os_string().into_string().ok())
+    {
+        command.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", format!("{own} run"));
+    }
     let status = command.arg("test").args(arguments).status();
     let status = status.map_err(|e| not_started(&e))?;
     Ok(status.code().map_or(1, |code| code as u8))
 }
 
-/// Sees that the compiler has the target of programs.
-fn has_target(root: &Path) -> Result<(), String> {
+/// Sees that the compiler has this target of programs.
+pub fn has_target(root: &Path, target: &str) -> Result<(), String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let library = || {
         let mut command = Command::new(&rustc);
         command.current_dir(root).args(["--print", "target-libdir"]);
-        let output = command.args(["--target", WASM]).output().ok()?;
+        let output = command.args(["--target", target]).output().ok()?;
         let path = String::from_utf8(output.stdout).ok()?;
         Some(Path::new(path.trim()).is_dir() && output.status.success())
     };
     if library() == Some(true) {
         return Ok(());
     }
-    output::complain(format!("sing: installing the Rust target {WASM} by rustup"));
-    let words: [&OsStr; 3] = ["target".as_ref(), "add".as_ref(), WASM.as_ref()];
+    output::complain(format!(
+        "sing: installing the Rust target {target} by rustup"
+    ));
+    let words: [&OsStr; 3] = ["target".as_ref(), "add".as_ref(), target.as_ref()];
     let done = Command::new("rustup")
         .current_dir(root)
         .args(words)
@@ -168,8 +176,8 @@ fn has_target(root: &Path) -> Result<(), String> {
     match done {
         Ok(status) if status.success() => Ok(()),
         _ => Err(format!(
-            "the Rust target {WASM} is missing, and rustup does not install it; \
-             `rustup target add {WASM}` may say why, or install it as you have installed Rust"
+            "the Rust target {target} is missing, and rustup does not install it; \
+             `rustup target add {target}` may say why, or install it as you have installed Rust"
         )),
     }
 }

@@ -1,8 +1,10 @@
 //! Projects outside this repository: `sing new`, and `sing build`, `run`, `test` and `check` in
 //! their folders.
 //!
-//! A project is a package of cargo's with a system manifest (`system.json`) beside its `Cargo.toml`.
-//! It finds the SDK in its folder `.sing`, where this command puts the sources that it carries.
+//! A project is a folder with a system manifest (`system.json`) beside a package of cargo's
+//! (`Cargo.toml`), programs in C (the folders below `c`), or both. Programs find the SDK in the project's
+//! folder `.sing`, where this command puts the sources that it carries. A package whose manifest says
+//! `[package.metadata.sing] ordinary = true` is an ordinary program: it has neither system manifest nor SDK.
 //!
 //! Invariants:
 //! - Files of a project's author are made by `sing new` alone, in a folder that was not there.
@@ -13,10 +15,12 @@
 mod assemble;
 mod cargo;
 mod new;
+mod ordinary;
 mod sdk;
 
-use crate::{boot, check, check_system, output};
+use crate::{boot, check, check_system, output, verify};
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
@@ -26,15 +30,33 @@ pub use new::Kind;
 const SYSTEM: &str = "system.json";
 /// The package's manifest.
 const PACKAGE: &str = "Cargo.toml";
+/// The folder of the programs in C.
+const C: &str = "c";
 
 /// A command about projects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
-    New { folder: PathBuf, kind: Kind },
-    Build { json: bool },
-    Run { arguments: Vec<String> },
-    Test { arguments: Vec<OsString> },
+    New {
+        folder: PathBuf,
+        kind: Kind,
+    },
+    Build {
+        json: bool,
+    },
+    /// Without a file: the project's program is run.
+    Run(crate::run::Request),
+    Test {
+        arguments: Vec<OsString>,
+    },
     Check,
+}
+
+/// A project that is there.
+enum Project {
+    /// Programs and their system, in this folder.
+    System(PathBuf),
+    /// A package whose program is an ordinary one.
+    Ordinary(PathBuf),
 }
 
 /// Does what is asked; the exit status.
@@ -43,12 +65,24 @@ pub fn run(request: &Request) -> Result<u8, String> {
         new::new(folder, *kind)?;
         return Ok(0);
     }
-    let root = find()?;
-    sdk::give(&root)?;
+    match find()? {
+        Project::Ordinary(root) => of_ordinary(&root, request),
+        Project::System(root) => {
+            sdk::give(&root)?;
+            of_system(&root, request)
+        }
+    }
+}
+
+fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
     match request {
         Request::New { .. } => Ok(0),
-        Request::Test { arguments } => cargo::test(&root, arguments),
-        Request::Build { json } => match assemble::build(&root)? {
+        Request::Test { .. } if !root.join(PACKAGE).is_file() => Err(format!(
+            "{}: programs in C have no tests that run without a system; `sing run` runs them",
+            root.display()
+        )),
+        Request::Test { arguments } => cargo::test(root, arguments),
+        Request::Build { json } => match assemble::build(root)? {
             Some(built) if *json => {
                 output::line(built.json());
                 Ok(0)
@@ -59,22 +93,55 @@ pub fn run(request: &Request) -> Result<u8, String> {
             }
             None => Ok(1),
         },
-        Request::Check => match assemble::build(&root)? {
+        Request::Check => match assemble::build(root)? {
             Some(built) => {
                 let sound = check_system::run(&check::Subject::File(built.image))?;
                 Ok(u8::from(!sound))
             }
             None => Ok(1),
         },
-        Request::Run { arguments } => {
+        Request::Run(options) => {
+            let arguments = options.arguments.clone();
+            let plain = crate::run::Request {
+                arguments,
+                ..crate::run::Request::default()
+            };
+            if *options != plain {
+                return Err(
+                    "run: --dir, --env, --no-cache and -v are for ordinary programs; what programs of a system \
+                     of their own reach stands in system.json"
+                        .into(),
+                );
+            }
             // Said before anything is built, if there is none.
             let mut kernel = boot::kernel()?;
-            let Some(built) = assemble::build(&root)? else {
+            let Some(built) = assemble::build(root)? else {
                 return Ok(1);
             };
-            let failed = kernel.arg(built.image).args(arguments).exec();
+            let failed = kernel.arg(built.image).args(&options.arguments).exec();
             Err(format!("the kernel cannot be started: {failed}"))
         }
+    }
+}
+
+fn of_ordinary(root: &Path, request: &Request) -> Result<u8, String> {
+    if let Request::Test { arguments } = request {
+        return ordinary::test(root, arguments);
+    }
+    let Some(module) = ordinary::build(root)? else {
+        return Ok(1);
+    };
+    match request {
+        Request::Build { json } => {
+            let said = ordinary::about(&module, *json)?;
+            output::line(said);
+            Ok(0)
+        }
+        Request::Run(options) => crate::run::run(&crate::run::Request {
+            file: module,
+            ..options.clone()
+        }),
+        _ => Ok(u8::from(!verify::run(&[module]))),
     }
 }
 
@@ -83,16 +150,22 @@ pub fn is_here() -> bool {
     find().is_ok()
 }
 
-/// The folder of the project that the present folder belongs to.
-fn find() -> Result<PathBuf, String> {
+/// The project that the present folder belongs to.
+fn find() -> Result<Project, String> {
     let here = std::env::current_dir().map_err(|e| format!("the present folder: {e}"))?;
-    let is_project = |folder: &&Path| [SYSTEM, PACKAGE].iter().all(|f| folder.join(f).is_file());
-    let found = here.ancestors().find(is_project);
-    found.map(Path::to_path_buf).ok_or_else(|| {
-        format!(
-            "there is no project here: neither {} nor a folder above it has both {PACKAGE} and \
-             {SYSTEM}; `sing new NAME` makes one, and `sing run MODULE` runs a program without one",
-            here.display()
-        )
-    })
+    for folder in here.ancestors() {
+        let package = folder.join(PACKAGE);
+        let programs = package.is_file() || folder.join(C).is_dir();
+        if folder.join(SYSTEM).is_file() && programs {
+            return Ok(Project::System(folder.to_path_buf()));
+        }
+        if fs::read_to_string(package).is_ok_and(|text| ordinary::is(&text)) {
+            return Ok(Project::Ordinary(folder.to_path_buf()));
+        }
+    }
+    Err(format!(
+        "there is no project here: neither {} nor a folder above it has {SYSTEM} beside {PACKAGE} or programs in C \
+         (below {C}/); `sing new NAME` makes one, and `sing run MODULE` runs a program without one",
+        here.display()
+    ))
 }

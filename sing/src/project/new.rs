@@ -5,6 +5,7 @@
 
 use super::{PACKAGE, SYSTEM, sdk};
 use crate::{carried, output};
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -15,6 +16,52 @@ pub enum Kind {
     Program,
     /// A contract, a service and a client.
     Service,
+    /// A client of a service that it finds by a name.
+    Client,
+    /// A contract, a service and a client in C.
+    C,
+    /// An ordinary program.
+    Wasi,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [
+        Kind::Program,
+        Kind::Service,
+        Kind::Client,
+        Kind::C,
+        Kind::Wasi,
+    ];
+
+    /// The kind that an option names, which is given without its hyphens.
+    pub fn of(option: &str) -> Option<Kind> {
+        let named = |kind: &Kind| kind.to_string().strip_prefix("--") == Some(option);
+        Kind::ALL.into_iter().find(named)
+    }
+
+    /// The files of a project: the path of each, and its template.
+    fn files(self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        let (common, own): (&[_], &[_]) = match self {
+            Kind::Program => (&CARGO, &PROGRAM),
+            Kind::Service => (&CARGO, &SERVICE),
+            Kind::Client => (&CARGO, &CLIENT),
+            Kind::C => (&[IGNORED], &IN_C),
+            Kind::Wasi => (&[], &WASI),
+        };
+        common.iter().chain(own)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Program => "a program",
+            Kind::Service => "--service",
+            Kind::Client => "--client",
+            Kind::C => "--c",
+            Kind::Wasi => "--wasi",
+        })
+    }
 }
 
 /// The most characters of a project's name.
@@ -45,11 +92,12 @@ macro_rules! template {
     };
 }
 
-/// Files of every project: the path of each, and its template.
-const COMMON: [(&str, &str); 3] = [
+const IGNORED: (&str, &str) = (".gitignore", template!("gitignore"));
+/// Files of every project with the SDK in Rust.
+const CARGO: [(&str, &str); 3] = [
     (PACKAGE, template!("Cargo.toml.txt")),
     (".cargo/config.toml", template!("config.toml")),
-    (".gitignore", template!("gitignore")),
+    IGNORED,
 ];
 const PROGRAM: [(&str, &str); 5] = [
     ("README.md", template!("program/README.md")),
@@ -73,8 +121,32 @@ const SERVICE: [(&str, &str); 7] = [
         template!("service/tests/conversation.rs"),
     ),
 ];
+const CLIENT: [(&str, &str); 5] = [
+    ("README.md", template!("client/README.md")),
+    (SYSTEM, template!("client/system.json")),
+    ("src/lib.rs", template!("client/src/lib.rs")),
+    ("src/main.rs", template!("client/src/main.rs")),
+    (
+        "tests/conversation.rs",
+        template!("client/tests/conversation.rs"),
+    ),
+];
+const IN_C: [(&str, &str); 5] = [
+    ("README.md", template!("c/README.md")),
+    (SYSTEM, template!("c/system.json")),
+    ("{{name}}.contract", template!("service/contract.txt")),
+    ("c/{{name}}/service.c", template!("c/service.c")),
+    ("c/{{name}}-client/client.c", template!("c/client.c")),
+];
+const WASI: [(&str, &str); 5] = [
+    (PACKAGE, template!("wasi/Cargo.toml.txt")),
+    (".cargo/config.toml", template!("wasi/config.toml")),
+    (".gitignore", template!("wasi/gitignore")),
+    ("README.md", template!("wasi/README.md")),
+    ("src/main.rs", template!("wasi/src/main.rs")),
+];
 /// The second binary of a project with a service.
-const CLIENT: &str = "
+const SECOND: &str = "
 [[bin]]
 name = \"{{name}}-client\"
 path = \"src/bin/{{name}}-client.rs\"
@@ -88,8 +160,8 @@ pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
     let name = folder.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| format!("{shown}: has no name that a program could have"))?;
     let checked = check(name).and_then(|()| match kind {
-        Kind::Program => Ok(()),
-        Kind::Service => check_contract(name),
+        Kind::Service | Kind::C => check_contract(name),
+        Kind::Program | Kind::Client | Kind::Wasi => Ok(()),
     });
     checked.map_err(|e| format!("{name:?} cannot be a program's name: {e}"))?;
     if fs::symlink_metadata(folder).is_ok() {
@@ -101,22 +173,22 @@ pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
     let place = sing_files::Folder::beside(folder).map_err(failed)?;
     // The place is of this user alone; a project is as open as others.
     let whole = place.path().join(name);
-    let files: &[(&str, &str)] = match kind {
-        Kind::Program => &PROGRAM,
-        Kind::Service => &SERVICE,
-    };
-    for (path, text) in COMMON.iter().chain(files) {
+    for (path, text) in kind.files() {
         let path = whole.join(filled(path, name, kind));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
         fs::write(path, filled(text, name, kind)).map_err(failed)?;
     }
-    // The versions of crates with which the SDK is tested. Cargo leaves out what is not used.
-    for (path, lock) in carried::LOCK {
-        fs::write(whole.join(path), lock).map_err(failed)?;
+    if kind != Kind::Wasi {
+        sdk::give(&whole)?;
     }
-    sdk::give(&whole)?;
+    // The versions of crates with which the SDK is tested. Cargo leaves out what is not used.
+    if !matches!(kind, Kind::C | Kind::Wasi) {
+        for (path, lock) in carried::LOCK {
+            fs::write(whole.join(path), lock).map_err(failed)?;
+        }
+    }
     fs::rename(&whole, folder).map_err(failed)?;
     output::line(format!(
         "{shown}: `cd {shown} && sing run` builds and runs it; README.md says more"
@@ -166,8 +238,8 @@ fn check_contract(name: &str) -> Result<(), String> {
 /// A template with the project's names.
 fn filled(text: &str, name: &str, kind: Kind) -> String {
     let more = match kind {
-        Kind::Program => "",
-        Kind::Service => CLIENT,
+        Kind::Service => SECOND,
+        _ => "",
     };
     text.replace("{{more}}", more)
         .replace("{{name}}", name)
@@ -225,15 +297,35 @@ mod tests {
     }
 
     #[test]
+    fn options_name_kinds() {
+        for kind in Kind::ALL {
+            let option = kind.to_string();
+            let named = option.strip_prefix("--").and_then(Kind::of);
+            assert_eq!(named, (kind != Kind::Program).then_some(kind));
+        }
+        assert_eq!(Kind::of("a program"), None);
+    }
+
+    #[test]
     fn templates_are_filled() {
-        for (path, text) in COMMON.iter().chain(&PROGRAM).chain(&SERVICE) {
-            let text = filled(text, "my-adder2", Kind::Service);
-            assert!(!text.contains("{{") || path.ends_with(".rs"), "{path}");
-            for left in ["{{name}}", "{{crate}}", "{{Name}}", "{{more}}"] {
-                assert!(!text.contains(left), "{path}: {left}");
+        for kind in Kind::ALL {
+            for (path, text) in kind.files() {
+                let text = filled(text, "my-adder2", kind);
+                assert!(!text.contains("{{") || path.ends_with(".rs"), "{path}");
+                for left in ["{{name}}", "{{crate}}", "{{Name}}", "{{more}}"] {
+                    assert!(!text.contains(left), "{path}: {left}");
+                }
             }
         }
         assert_eq!(camel("my-adder2"), "MyAdder2");
+    }
+
+    #[test]
+    fn the_book_shows_what_is_made() {
+        let book = include_str!("../../../docs/src/own-programs.md");
+        let (_, shown) = book.split_once("```c\n").unwrap();
+        let (shown, _) = shown.split_once("```").unwrap();
+        assert!(filled(template!("c/service.c"), "adder", Kind::C).contains(shown));
     }
 
     #[test]

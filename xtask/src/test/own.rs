@@ -34,9 +34,12 @@ pub fn check(run: &Run) -> Result<Report> {
         // Projects stand for themselves, also in the folder of somebody's workspace.
         fs::write(own.folder.join("Cargo.toml"), "[workspace]\n")?;
         type Test = fn(&Own<'_>) -> Result<()>;
-        let all: [(&str, Test); 5] = [
+        let all: [(&str, Test); 8] = [
             ("a program", program),
             ("a service", service),
+            ("a client", client),
+            ("a service in C", in_c),
+            ("a project of an ordinary program", ordinary_project),
             ("an ordinary program", ordinary),
             ("bad input", bad_input),
             ("help", help),
@@ -202,6 +205,82 @@ fn service(own: &Own<'_>) -> Result<()> {
     own.refused("my-adder", &["run"], 134, "")
 }
 
+fn client(own: &Own<'_>) -> Result<()> {
+    own.done("", &["new", "--client", "asker"])?;
+    let said = own.done("asker", &["run", "--", "2"])?;
+    let lines: Vec<_> = said.lines().collect();
+    ensure!(
+        lines.len() == 2 && lines.iter().all(|line| line.ends_with("since 1970")),
+        "{said:?}"
+    );
+    let said = own.done("asker", &["test"])?;
+    ensure!(said.contains("an_answer_is_shown ... ok"), "{said}");
+    let said = own.done("asker", &["check"])?;
+    ensure!(said.contains("clock"), "{said}");
+    Ok(())
+}
+
+fn in_c(own: &Own<'_>) -> Result<()> {
+    own.done("", &["new", "--c", "c-adder"])?;
+    let said = own.done("c-adder/c", &["run"])?;
+    ensure!(said == "1\n3\n6\nc-adder: 6 in all\n", "{said:?}");
+    let said = own.done("c-adder", &["run", "--", "1"])?;
+    ensure!(said == "1\nc-adder: 1 in all\n", "{said:?}");
+    own.done("c-adder", &["check"])?;
+    own.refused("c-adder", &["test"], 1, "programs in C have no tests")?;
+    own.refused(
+        "c-adder",
+        &["run", "--dir", "."],
+        1,
+        "for ordinary programs",
+    )?;
+    // The type is the state of the conversation.
+    let service = own.folder.join("c-adder/c/c-adder/service.c");
+    edit(&service, "_send_Sum(asked.Add.next", "_send_Sum(client")?;
+    own.refused("c-adder", &["build"], 1, "incompatible type")?;
+    edit(&service, "_send_Sum(client", "_send_Sum(asked.Add.next")?;
+    // One program by itself.
+    let files = ["c-adder/c/c-adder/service.c", "c-adder/c-adder.contract"];
+    own.done("", &[&["cc", "-o", "one.wasm"], &files[..]].concat())?;
+    let said = own.done("", &["verify", "one.wasm"])?;
+    ensure!(said.contains("CAdderContract"), "{said}");
+    own.refused(
+        "",
+        &["cc", "-o", "two.wasm", files[1]],
+        1,
+        "at least one source",
+    )?;
+    own.refused(
+        "",
+        &["cc", "-o", "two.wasm", "words.wasm"],
+        1,
+        "words.wasm: neither",
+    )
+}
+
+fn ordinary_project(own: &Own<'_>) -> Result<()> {
+    own.done("", &["new", "--wasi", "counter"])?;
+    let said = own.done("counter", &["run", "--dir", ".", "--", "README.md"])?;
+    ensure!(said.starts_with("README.md: 1"), "{said:?}");
+    own.refused("counter", &["run", "--", "README.md"], 1, "README.md: ")?;
+    let said = own.done("counter/src", &["test"])?;
+    ensure!(
+        said.contains("lines_and_words_are_counted ... ok"),
+        "{said}"
+    );
+    let built: Value = serde_json::from_str(&own.done("counter", &["build", "--json"])?)?;
+    let module = built["module"].as_str().context("no module")?;
+    ensure!(module.ends_with("counter.wasm"), "{built}");
+    let said = own.done("counter", &["check"])?;
+    ensure!(said.contains("a proper SIP"), "{said}");
+    edit(
+        &own.folder.join("counter/src/main.rs"),
+        "println!",
+        "unknown!",
+    )?;
+    own.refused("counter", &["build"], 1, "unknown")
+}
+
 /// Twice: the second time the services have been compiled.
 fn ordinary(own: &Own<'_>) -> Result<()> {
     let text = own.run.project.root.join("tests/ordinary/words.wat");
@@ -222,6 +301,7 @@ fn ordinary(own: &Own<'_>) -> Result<()> {
 fn bad_input(own: &Own<'_>) -> Result<()> {
     for (words, status, because) in [
         (&["new"][..], 2, "name a folder"),
+        (&["new", "--c", "--wasi", "a"], 2, "of one kind"),
         (&["new", "Hello"], 1, "cannot be a program's name"),
         (&["new", "fn"], 1, "a word of Rust"),
         (&["new", "console"], 1, "a program of the system"),
@@ -256,7 +336,9 @@ fn help(own: &Own<'_>) -> Result<()> {
     let version = own.done("", &["--version"])?;
     ensure!(version.starts_with("sing "), "{version}");
     let all = own.done("", &["help"])?;
-    for command in ["new", "build", "run", "test", "check", "image", "boot"] {
+    for command in [
+        "new", "build", "run", "test", "check", "image", "boot", "cc",
+    ] {
         let line = format!("\n  {command} ");
         ensure!(all.contains(&line), "{command} is not in {all}");
         let page = own.done("", &["help", command])?;
