@@ -35,8 +35,12 @@ fn one(file: &Path) -> Result<String, String> {
         .map_err(|e| format!("cannot be read: {e}"))?;
     match input::kind(&bytes)? {
         Kind::Module => {
+            // As `sing compile` and `sing run` take it: an ordinary program with its adapter.
+            let named = format!("{}: ", file.display());
+            let module = input::module(file, &bytes)
+                .map_err(|e| e.strip_prefix(&named).unwrap_or(&e).to_owned())?;
             let verified =
-                sing_compiler::verify(&bytes, &Options::default()).map_err(|e| e.to_string())?;
+                sing_compiler::verify(&module, &Options::default()).map_err(|e| e.to_string())?;
             Ok(describe(
                 "a proper SIP",
                 &verified.manifest,

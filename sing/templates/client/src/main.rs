@@ -20,7 +20,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// How often it asks.
-    times: u32 = 1, "TIMES";
+    times: default u32 = 1, "TIMES";
 }
 
 #[sing_sdk::main]
