@@ -138,12 +138,14 @@ fn is_count(message: &Value) -> bool {
     text.ends_with("warning emitted") || text.ends_with("warnings emitted")
 }
 
-/// Runs the project's tests; the exit status. Those of ordinary programs are run by this command, whatever is in the path.
+/// Runs the project's tests; the exit status. Those of ordinary programs are run by this command, whatever is in
+/// the path; cargo splits the words at spaces, so one in a path with spaces has to be in the path.
 pub fn test(root: &Path, arguments: &[OsString]) -> Result<u8, String> {
     let mut command = command(root);
     if let Some(own) = std::env::current_exe()
         .ok()
         .and_then(|own| own.into_os_string().into_string().ok())
+        .filter(|own| !own.contains(char::is_whitespace))
     {
         command.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", format!("{own} run"));
     }
