@@ -18,10 +18,10 @@ impl Draw {
     }
 }
 
-/// What the system has, and the handles of each process, by its name.
+/// What the system has, and the handles and pages of each process, by its name.
 pub struct State {
     memory: Memory,
-    held: Vec<(String, u32)>,
+    held: Vec<(String, [u64; 2])>,
 }
 
 /// So many handles may come and stay: a mutex makes its event when two threads of its program first
@@ -66,23 +66,25 @@ pub fn settled() -> Result<State, Error> {
         last = now;
     }
     let all = inspect::processes()?;
-    let held = all.iter().map(|p| (p.name.clone(), p.handles));
+    let held = all
+        .iter()
+        .map(|p| (p.name.clone(), [u64::from(p.handles), p.pages]));
     Ok(State {
         memory: last,
         held: held.collect(),
     })
 }
 
-/// Whether two states differ; says in what, and whose handles they are.
+/// Whether two states differ; says in what, and whose handles or pages they are.
 pub fn differ(program: &str, [before, after]: [&State; 2]) -> bool {
     let Some(difference) = before.difference(after) else {
         return false;
     };
     println!("{program}: {difference}");
-    for (name, handles) in &after.held {
+    for (name, held) in &after.held {
         let then = before.held.iter().find(|(other, _)| other == name);
-        if then.is_none_or(|(_, then)| then != handles) {
-            println!("{program}: {name} has {handles} handles, before {then:?}");
+        if then.is_none_or(|(_, then)| then != held) {
+            println!("{program}: {name} has {held:?} handles and pages, before {then:?}");
         }
     }
     true

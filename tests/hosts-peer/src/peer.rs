@@ -1,10 +1,14 @@
 //! The other side of a card's link in the tests of hosts: a machine at 10.0.0.1 and fd00::1, which is
 //! the link's DHCP server, router, server of names, and of a file or two. Its TCP/IP is smoltcp's;
-//! what smoltcp has no server for is written here by hand.
+//! what smoltcp has no server for is written here by hand. Asked for `/back/PORT/PATH`, it fetches that
+//! page of the guest, and answers with what it has got ([`back`]).
 //!
 //! Before each answer about a name come answers that must not be taken: of another number, to another
 //! question, from another port, damaged.
 
+mod back;
+
+use back::Errand;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::{tcp, udp};
@@ -99,7 +103,9 @@ pub fn run(socket: UdpSocket, guest: SocketAddr) -> std::io::Result<Infallible> 
     });
     let mut sockets = SocketSet::new(Vec::new());
     let [names, forger, echo] = [53, 5353, 7].map(|port| sockets.add(datagrams(port)));
-    let web: Vec<_> = (0..4).map(|_| sockets.add(stream())).collect();
+    let mut web: Vec<_> = (0..4)
+        .map(|_| (sockets.add(stream()), Errand::new(&mut sockets)))
+        .collect();
     // Attempts to ask for `slow.test`: the first is not answered.
     let mut slow = 0;
     loop {
@@ -124,8 +130,12 @@ pub fn run(socket: UdpSocket, guest: SocketAddr) -> std::io::Result<Infallible> 
             let _ = echo.send_slice(&data, about.endpoint);
         }
         answer_names(&mut sockets, names, forger, &mut slow);
-        for handle in &web {
-            serve(sockets.get_mut(*handle));
+        for (handle, errand) in &mut web {
+            if errand.is_under_way() {
+                errand.go_on(&mut interface, &mut sockets, *handle);
+            } else if let Some((port, path)) = serve(sockets.get_mut(*handle)) {
+                errand.begin(port, path);
+            }
         }
         interface.poll(Instant::now(), &mut wire, &mut sockets);
     }
@@ -145,8 +155,9 @@ fn stream() -> tcp::Socket<'static> {
     socket
 }
 
-/// Serves one connection of the web at a time.
-fn serve(socket: &mut tcp::Socket) {
+/// Serves one connection of the web at a time; the guest's port and the page if it is asked for one
+/// of those.
+fn serve(socket: &mut tcp::Socket) -> Option<(u16, String)> {
     if !socket.is_open() {
         socket.listen(80).expect("a closed socket can listen");
     }
@@ -156,6 +167,9 @@ fn serve(socket: &mut tcp::Socket) {
     });
     if let Ok(Some(request)) = request {
         let path = request.split(|b| *b == b' ').nth(1).unwrap_or_default();
+        if let Some(asked) = back::asked(path) {
+            return Some(asked);
+        }
         let answer: &[u8] = match path {
             b"/" => b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfrom afar\n",
             b"/pieces" => {
@@ -173,6 +187,7 @@ fn serve(socket: &mut tcp::Socket) {
     } else if !socket.may_recv() && socket.may_send() {
         socket.close();
     }
+    None
 }
 
 /// A record: the name of the question, a type, and data.

@@ -3,6 +3,7 @@
 
 mod address;
 mod hostile;
+mod kills;
 
 use super::systems::launch;
 use super::tcp::free_port;
@@ -22,6 +23,9 @@ const TIME: Duration = Duration::from_secs(120);
 /// The server's port, and the one over which the machine is told to end.
 const PORT: u16 = 80;
 const END: u16 = 81;
+/// How often something is killed, on the hosted system and on a PC, which is slow.
+const KILLS: u32 = 500;
+const KILLS_PC: u32 = 40;
 /// Requests over one connection.
 const REQUESTS: usize = 30;
 
@@ -30,6 +34,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = hostile::hosted(run)?;
     address::check(run, Machine::Hosted, &mut report)?;
     address::usual(run, &mut report);
+    kills::check(run, Machine::Hosted, KILLS, &mut report)?;
     Ok(report)
 }
 
@@ -39,6 +44,7 @@ pub fn pc(run: &Run) -> Result<Report> {
     for machine in [Machine::Microvm, Machine::Q35] {
         address::check(run, machine, &mut report)?;
     }
+    kills::check(run, Machine::Microvm, KILLS_PC, &mut report)?;
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for machine in [Machine::Microvm, Machine::Q35] {
         let name = format!("web server on {}", machine.name());

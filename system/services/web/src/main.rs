@@ -24,6 +24,7 @@ mod server;
 mod service;
 mod sink;
 mod slots;
+mod storage;
 mod wire;
 
 use alloc::sync::Arc;
@@ -57,19 +58,29 @@ sing_sdk::arguments! {
 /// Reads the first configuration that is there; the usual one if none is.
 fn configuration(names: &mut Names, files: &[String]) -> Result<Config, String> {
     for path in files {
-        let mut file = match names.open(path) {
-            Ok(file) => file,
+        // More than may be is not read: its size alone says that it is too much.
+        let read = storage::find(names, true, |names| {
+            let mut file = names.open(path)?;
+            let size = file.size()?;
+            let whole = size <= config::MOST_BYTES as u64;
+            let bytes = if whole {
+                file.read_to_end()?
+            } else {
+                Vec::new()
+            };
+            Ok((size, bytes))
+        });
+        let (size, bytes) = match read {
+            Ok(read) => read,
             Err(Error::NotFound) => continue,
             Err(e) => return Err(format!("{path}: {e}")),
         };
-        let size = file.size().map_err(|e| format!("{path}: {e}"))?;
         if size > config::MOST_BYTES as u64 {
             return Err(format!(
                 "{path}: {size} bytes; {} may be",
                 config::MOST_BYTES
             ));
         }
-        let bytes = file.read_to_end().map_err(|e| format!("{path}: {e}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{path}: is not UTF-8"))?;
         return Config::read(&text).map_err(|why| format!("{path}: {why}"));
     }

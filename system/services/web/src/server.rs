@@ -3,6 +3,7 @@
 use crate::connection;
 use crate::pool::Pool;
 use crate::slots::Slots;
+use crate::storage;
 use alloc::sync::Arc;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -66,10 +67,11 @@ impl Server {
             .find(|pool| target.is_below(&pool.mount.path))
     }
 
-    /// The directory of its files.
+    /// The directory of its files. [`Error::Closed`]: the file system is not there now.
     pub fn root(&self) -> Result<Directory, Error> {
-        let mut names = self.names.lock();
-        Directory::open(&mut names, &self.config.root)?.open_directory_to_read("")
+        storage::find(&mut self.names.lock(), false, |names| {
+            Directory::open(names, &self.config.root)?.open_directory_to_read("")
+        })
     }
 
     /// A name for the next request, in the log and for the client.

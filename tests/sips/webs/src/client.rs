@@ -42,7 +42,11 @@ impl Answer {
 
 impl Client {
     pub fn open(names: &mut Names, port: u16) -> Result<Client, Error> {
-        let connection = net::connect(names, &format!("/tcp/127.0.0.1/{port}"))?;
+        Client::over(net::connect(names, &format!("/tcp/127.0.0.1/{port}"))?)
+    }
+
+    /// A client over a connection that is not open yet.
+    pub fn over(connection: net::Connection) -> Result<Client, Error> {
         let (output, input, joined) = connection.into_pipes()?;
         Ok(Client {
             output: Some(output),
