@@ -16,6 +16,9 @@ pub const MOST_BYTES: usize = 64 << 10;
 /// The most mounts.
 pub const MOST_MOUNTS: usize = 64;
 
+/// The most bytes of files that are kept in memory: the rest of the server's budget is for requests.
+const MOST_CACHE: u64 = 64 << 20;
+
 /// How long a program lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
@@ -57,6 +60,8 @@ pub struct Config {
     pub requests: u32,
     /// The most bytes of a request's body.
     pub body: u64,
+    /// The most bytes of files that are kept in memory.
+    pub cache: usize,
     /// How long a connection may be quiet between two requests.
     pub idle: Duration,
     /// How long the head of a request may take.
@@ -83,6 +88,7 @@ impl Default for Config {
             connections: 32,
             requests: 1000,
             body: 1 << 20,
+            cache: 8 << 20,
             idle: Duration::from_secs(15),
             header: Duration::from_secs(10),
             shutdown: Duration::from_secs(5),
@@ -177,6 +183,10 @@ impl Config {
             "body" => {
                 self.body = number(value, 0, 1 << 40).ok_or_else(|| needs("a size such as 64K"))?
             }
+            "cache" => {
+                self.cache =
+                    number(value, 0, MOST_CACHE).ok_or_else(|| needs("a size, 64M at most"))?;
+            }
             "idle" => self.idle = of_time()?,
             "header" => self.header = of_time()?,
             "shutdown" => self.shutdown = of_time()?,
@@ -233,14 +243,17 @@ mod tests {
 
     #[test]
     fn a_configuration_is_read() {
-        let text = "# a comment\nport 8080\nroot /docs # there\nbody 64K\nidle 500ms\n\n\
+        let text = "# a comment\nport 8080\nroot /docs # there\nbody 64K\nidle 500ms\ncache 2M\n\
                     mount /a first\nmount /a/b second kept memory 4M deadline 2s at-once 3 ahead 0\n";
         let config = Config::read(text).unwrap_or_default();
         assert_eq!(
             (config.port, config.root.as_str(), config.body),
             (8080, "/docs", 65536)
         );
-        assert_eq!(config.idle, Duration::from_millis(500));
+        assert_eq!(
+            (config.idle, config.cache),
+            (Duration::from_millis(500), 2 << 20)
+        );
         let [second, first] = config.mounts.as_slice() else {
             panic!("{config:?}");
         };
@@ -267,6 +280,10 @@ mod tests {
             ("\nport 0", "line 2: `port` is a port, not `0`"),
             ("port 70000", "line 1: `port` is a port, not `70000`"),
             ("prot 1", "line 1: there is no setting `prot`"),
+            (
+                "cache 65M",
+                "line 1: `cache` is a size, 64M at most, not `65M`",
+            ),
             (
                 "root web",
                 "line 1: `root` is a path that begins with /, not `web`",

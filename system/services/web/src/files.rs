@@ -1,13 +1,18 @@
 //! Requests for files: those below one directory and no others. Names are the file system's affair,
 //! which lets nobody out of a directory; the path has no part that would lead there either.
+//!
+//! Small ones are kept in memory (`web::cache`), and sent from there when the file system says, for
+//! each request, that they are as they were: one message in the place of four.
 
 use crate::connection::Talk;
 use crate::wire::Lost;
+use alloc::sync::Arc;
 use sing_sdk::fs::{Directory, File};
 use sing_sdk::prelude::*;
 use sing_sdk::thread;
 use sing_sdk::time::utc;
 use web::answer::{Answer, Length};
+use web::cache::{self, Stamp};
 use web::conditions::{self, Answer as What, State};
 use web::packed::{self, Packer};
 use web::target::{self, Target};
@@ -21,9 +26,39 @@ const PIECE: u64 = 64 << 10;
 const STACK: usize = 512 << 10;
 const NANOS: u64 = 1_000_000_000;
 
+/// A file's content.
+enum Content {
+    File(File),
+    /// A copy of it, as it is now.
+    Kept(Arc<[u8]>),
+}
+
+/// A file that was found.
+struct Found {
+    /// Its path below the directory of files.
+    path: String,
+    attributes: FileAttributes,
+    content: Content,
+}
+
+impl Found {
+    fn stamp(&self) -> Stamp {
+        stamp(&self.attributes)
+    }
+}
+
+fn stamp(attributes: &FileAttributes) -> Stamp {
+    Stamp {
+        id: attributes.id,
+        bytes: attributes.bytes,
+        modified: attributes.modified,
+        changed: attributes.changed,
+    }
+}
+
 /// What is at a path.
 enum At {
-    File(File, FileAttributes),
+    File(Found),
     /// A directory whose path was written like a file's.
     Directory,
 }
@@ -39,10 +74,10 @@ pub fn answer(talk: &mut Talk<'_>, target: &Target) -> Result<(), Lost> {
         }
     }
     match find(talk, target) {
-        Ok(At::File(file, attributes)) => {
+        Ok(At::File(found)) => {
             let name = target.parts.last().filter(|_| !target.directory);
             let name = name.map_or(INDEX, |name| name.as_str());
-            send(talk, file, &attributes, kinds::of(name))
+            send(talk, found, kinds::of(name))
         }
         Ok(At::Directory) => {
             let mut place = format!("{}/", target::encode(&format!("/{}", target.path())));
@@ -76,41 +111,70 @@ fn look(talk: &mut Talk<'_>, target: &Target) -> Result<At, Error> {
         *talk.root = Some(talk.server.root()?);
     }
     let root = talk.root.as_mut().ok_or(Error::Closed)?;
-    let path = target.path();
-    if !target.directory {
-        return match root.open_file(&path) {
-            Ok(mut file) => {
-                let attributes = file.attributes()?;
-                Ok(At::File(file, attributes))
-            }
-            Err(Error::File(FileFault::IsDirectory)) => Ok(At::Directory),
-            Err(error) => Err(error),
-        };
-    }
-    let index = match path.as_str() {
-        "" => INDEX.into(),
-        path => format!("{path}/{INDEX}"),
+    let path = match (target.directory, target.path()) {
+        (false, path) => path,
+        (true, path) if path.is_empty() => INDEX.into(),
+        (true, path) => format!("{path}/{INDEX}"),
     };
-    open(root, &index)
+    if talk.server.cache.lock().has(&path) {
+        let attributes = root.attributes(&path)?;
+        let kept = talk.server.cache.lock().find(&path, &stamp(&attributes));
+        if let Some(content) = kept {
+            let content = Content::Kept(content);
+            return Ok(At::File(Found {
+                path,
+                attributes,
+                content,
+            }));
+        }
+    }
+    match root.open_file(&path) {
+        Ok(mut file) => {
+            let attributes = file.attributes()?;
+            let content = Content::File(file);
+            Ok(At::File(Found {
+                path,
+                attributes,
+                content,
+            }))
+        }
+        Err(Error::File(FileFault::IsDirectory)) if !target.directory => Ok(At::Directory),
+        Err(error) => Err(error),
+    }
 }
 
-fn open(root: &mut Directory, path: &str) -> Result<At, Error> {
-    let mut file = root.open_file(path)?;
-    let attributes = file.attributes()?;
-    Ok(At::File(file, attributes))
+/// Reads a small file that is asked for as a whole into memory, and keeps it there.
+fn read(talk: &Talk<'_>, found: &mut Found) -> Result<(), Error> {
+    let (before, size) = (found.stamp(), found.attributes.bytes);
+    let Content::File(file) = &mut found.content else {
+        return Ok(());
+    };
+    if !talk.server.cache.lock().takes(size) || !before.is_settled(utc().as_nanos() as u64) {
+        return Ok(());
+    }
+    let mut bytes = vec![0; size as usize];
+    let read = file.read_at(0, &mut bytes)?;
+    // Whatever has changed it meanwhile, the stamp says so.
+    if read == bytes.len() && stamp(&file.attributes()?) == before {
+        let content = Arc::from(bytes);
+        let mut cache = talk.server.cache.lock();
+        cache.keep(&found.path, before, Arc::clone(&content));
+        found.content = Content::Kept(content);
+    }
+    Ok(())
 }
 
 /// Sends a file, or the part that is asked for.
 fn send(
     talk: &mut Talk<'_>,
-    mut file: File,
-    attributes: &FileAttributes,
+    mut found: Found,
     (kind, packs): (&'static str, bool),
 ) -> Result<(), Lost> {
-    let modified = (attributes.modified / NANOS).min(utc().as_secs());
-    let size = attributes.bytes;
+    let Stamp { id, modified, .. } = found.stamp();
+    let size = found.attributes.bytes;
     let packs = packs && (packed::LEAST..=packed::MOST).contains(&size);
-    let plain = format!("\"{:x}-{size:x}-{:x}\"", attributes.id, attributes.modified);
+    let plain = format!("\"{id:x}-{size:x}-{modified:x}\"");
+    let modified = (modified / NANOS).min(utc().as_secs());
     let takes = conditions::takes_gzip(&talk.head) && talk.head.header("range").is_none();
     // Who has the file as it is need not get it in another form.
     let wants = packs && takes && !conditions::name_tag(&talk.head, &plain);
@@ -127,9 +191,12 @@ fn send(
             bytes: size,
         },
     );
+    if what == What::Whole && talk.head.method == "GET" {
+        read(talk, &mut found)?;
+    }
     let mut content = None;
     if wants && what == What::Whole {
-        content = pack(talk, &mut file, size);
+        content = pack(talk, &mut found);
         if content.is_none() {
             tag = plain;
         }
@@ -175,6 +242,17 @@ fn send(
     if talk.head.method == "HEAD" {
         return talk.wire.settle(talk.pace, 0);
     }
+    match found.content {
+        Content::Kept(content) => {
+            let part = content.get(from as usize..to as usize).ok_or(Lost::Gone)?;
+            send_bytes(talk, part)
+        }
+        Content::File(file) => send_file(talk, file, from, to),
+    }
+}
+
+/// Sends a part of a file, whose blocks move uncopied from the file system to the network.
+fn send_file(talk: &mut Talk<'_>, mut file: File, from: u64, to: u64) -> Result<(), Lost> {
     let mut at = from;
     // The head and a small file go in one block, into which the file system reads.
     let whole = usize::try_from(to - from).unwrap_or(usize::MAX);
@@ -199,16 +277,47 @@ fn send(
     talk.wire.settle(talk.pace, at - from)
 }
 
-/// A file's content, packed; `None` if that does not pay.
-fn pack(talk: &Talk<'_>, file: &mut File, size: u64) -> Option<Vec<u8>> {
-    let mut content = vec![0; size as usize];
-    let read = file.read_at(0, &mut content).ok()?;
-    if read < content.len() {
-        return None;
+/// Sends bytes behind a head that waits.
+fn send_bytes(talk: &mut Talk<'_>, mut rest: &[u8]) -> Result<(), Lost> {
+    let mut sent = 0;
+    while !rest.is_empty() {
+        let written = talk.wire.write_block(rest)?;
+        rest = &rest[written..];
+        sent += written as u64;
+        talk.wire.settle(talk.pace, sent)?;
     }
+    talk.wire.settle(talk.pace, sent)
+}
+
+/// A file's content, packed; `None` if that does not pay.
+fn pack(talk: &Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
+    let (stamp, size) = (found.stamp(), found.attributes.bytes);
+    let name = cache::packed(&found.path);
+    let is_kept = matches!(found.content, Content::Kept(_));
+    let kept = talk.server.cache.lock().find(&name, &stamp);
+    if kept.is_some() {
+        return kept;
+    }
+    let content = match &mut found.content {
+        Content::Kept(content) => Arc::clone(content),
+        Content::File(file) => {
+            let mut content = vec![0; size as usize];
+            let read = file.read_at(0, &mut content).ok()?;
+            (read == content.len()).then(|| content.into())?
+        }
+    };
     let _one = talk.server.packing.lock();
     let pack = move || Packer::default().pack(&content);
-    thread::spawn_with_stack(STACK, pack).ok()?.join().ok()?
+    let packed: Arc<[u8]> = thread::spawn_with_stack(STACK, pack)
+        .ok()?
+        .join()
+        .ok()??
+        .into();
+    if is_kept {
+        let mut cache = talk.server.cache.lock();
+        cache.keep(&name, stamp, Arc::clone(&packed));
+    }
+    Some(packed)
 }
 
 fn send_packed(talk: &mut Talk<'_>, answer: Answer, content: &[u8]) -> Result<(), Lost> {
@@ -216,11 +325,5 @@ fn send_packed(talk: &mut Talk<'_>, answer: Answer, content: &[u8]) -> Result<()
     if talk.head.method == "HEAD" {
         return talk.wire.settle(talk.pace, 0);
     }
-    let mut sent = 0;
-    for piece in content.chunks(PIECE as usize) {
-        talk.wire.write(piece)?;
-        sent += piece.len() as u64;
-        talk.wire.settle(talk.pace, sent)?;
-    }
-    Ok(())
+    send_bytes(talk, content)
 }

@@ -13,6 +13,7 @@ extern crate alloc;
 
 pub mod answer;
 pub mod body;
+pub mod cache;
 pub mod conditions;
 pub mod config;
 pub mod date;

@@ -6,10 +6,11 @@
 //! - A process that has not ended its request well gets no other one.
 
 use crate::service::Service;
+use alloc::sync::Arc;
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::process::{self, Child};
+use sing_sdk::process::{self, Child, Manifest};
 use sing_sdk::sync::{self, AutoEvent, Mutex};
 use sing_sdk::time::{Timeout, uptime};
 use web::config::{Life, Mount};
@@ -37,6 +38,8 @@ struct State {
 pub struct Pool {
     pub mount: Mount,
     service: Option<Service>,
+    /// The program's manifest, once it has been found good: an installed image never changes.
+    manifest: Mutex<Option<Arc<Manifest>>>,
     state: Mutex<State>,
     freed: AutoEvent,
 }
@@ -55,18 +58,19 @@ impl Pool {
         Ok(Pool {
             mount,
             service: service.transpose()?,
+            manifest: Mutex::new(Option::None),
             state: Mutex::new(State::default()),
             freed: AutoEvent::new(false)?,
         })
     }
 
-    /// Whether the program is there and asks for no more memory than it may have.
-    fn check(&self) -> Result<(), String> {
+    /// The program's manifest, if the program is there and asks for no more memory than it may have.
+    fn manifest(&self) -> Result<Arc<Manifest>, String> {
+        if let Some(manifest) = &*self.manifest.lock() {
+            return Ok(Arc::clone(manifest));
+        }
         let program = &self.mount.program;
-        let manifest = match process::manifest(program) {
-            Ok(manifest) => manifest,
-            Err(e) => return Err(format!("{program}: {e}")),
-        };
+        let manifest = process::manifest(program).map_err(|e| format!("{program}: {e}"))?;
         let most = self.mount.memory;
         match manifest.memory {
             0 => Err(format!(
@@ -75,7 +79,11 @@ impl Pool {
             asked if asked > most => Err(format!(
                 "{program}: its manifest asks for {asked} bytes of memory; {most} may be"
             )),
-            _ => Ok(()),
+            _ => {
+                let manifest = Arc::new(manifest);
+                *self.manifest.lock() = Some(Arc::clone(&manifest));
+                Ok(manifest)
+            }
         }
     }
 
@@ -85,10 +93,11 @@ impl Pool {
             let (child, channel) = (None, service.connect(program)?);
             return Ok(Process { child, channel });
         }
-        self.check()?;
+        let manifest = self.manifest()?;
         let (channel, requests) =
             WebContract::new_channel().map_err(|e| format!("{program}: {e}"))?;
         let child = Child::of(program)
+            .manifest(&manifest)
             .arg(program)
             .endpoint("requests", requests);
         let child = child.start().map_err(|e| e.to_string())?;

@@ -15,6 +15,7 @@ use sing_sdk::prelude::*;
 use sing_sdk::sync::Mutex;
 use sing_sdk::time::uptime;
 use sing_sdk::{process, thread};
+use web::cache::Cache;
 use web::config::Config;
 use web::target::Target;
 
@@ -32,6 +33,8 @@ pub struct Server {
     pub pools: Vec<Pool>,
     /// Held by who packs: its tables are large, so that one does at a time.
     pub packing: Mutex<()>,
+    /// Small files that were asked for.
+    pub cache: Mutex<Cache>,
     names: Mutex<Names>,
     stopping: AtomicBool,
     listening: AtomicBool,
@@ -50,6 +53,7 @@ impl Server {
             slots: Slots::new(config.connections)?,
             pools,
             packing: Mutex::new(()),
+            cache: Mutex::new(Cache::new(config.cache)),
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
             listening: AtomicBool::new(false),
@@ -91,9 +95,10 @@ impl Server {
             (false, true) => "listening",
             (false, false) => "waits for the network",
         };
+        let (kept, bytes) = self.cache.lock().count();
         let mut text = format!(
             "state        {state}\nport         {}\nfiles        {}\n\
-             connections  {connections} of {}\nbusy         {busy}\n\
+             kept         {kept} in {bytes} bytes\nconnections  {connections} of {}\nbusy         {busy}\n\
              accepted     {}\nrequests     {}\nfailed       {}\n",
             self.config.port,
             self.config.root,

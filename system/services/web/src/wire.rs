@@ -120,6 +120,22 @@ impl Wire {
         self.write(b"\r\n")
     }
 
+    /// Queues a block of what waits and as many of these bytes as fit behind it; how many.
+    pub fn write_block(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+        let at = self.tail.len();
+        let count = bytes.len().min(LARGEST.saturating_sub(at));
+        match self.begin_block(count)? {
+            Some((mut block, at)) => {
+                block.block_mut().write(at, &bytes[..count]);
+                self.tail.clear();
+                self.push_whole(block)?;
+            }
+            // What waits is as large as a block may be.
+            None => self.flush()?,
+        }
+        Ok(count)
+    }
+
     /// A block that begins with what waits, and has room for so many bytes behind it, from the place
     /// that is given too; `None` if it would be too large, or has nothing there. Whoever has filled
     /// it, [`Wire::end_block`] is to have it.

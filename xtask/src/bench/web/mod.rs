@@ -179,9 +179,7 @@ pub fn run(request: &Request) -> Result<u8> {
             let outcome = spending(&own, &load(system.port, phase.kind));
             let passed = cpu::between(&before, &system.mark()?);
             judge(phase.name, &outcome)?;
-            if emulated || phase.name == MIX {
-                shares.extend(times(phase, &passed, &outcome, emulated));
-            }
+            shares.extend(times(phase, &passed, &outcome, emulated));
             if !emulated {
                 ours.extend(figures(phase, None, &outcome));
             }
@@ -286,7 +284,9 @@ fn figures(phase: &Phase, peer: Option<&str>, outcome: &Outcome) -> Vec<Sample> 
     all
 }
 
-/// The processor's time: each process's share, hosted, and instructions for a request, emulated.
+/// Each process's part of a request, in time or, emulated, in instructions; and, of the phase that the
+/// papers measured, its share of all. A process that has ended is in no table: the time of those for
+/// one request each is nobody's.
 fn times(phase: &Phase, passed: &Times, outcome: &Outcome, emulated: bool) -> Vec<Sample> {
     let aside: f64 = ASIDE.iter().filter_map(|name| passed.get(*name)).sum();
     let all = passed.values().sum::<f64>() - aside;
@@ -294,20 +294,23 @@ fn times(phase: &Phase, passed: &Times, outcome: &Outcome, emulated: bool) -> Ve
     let used = passed
         .iter()
         .filter(|(name, _)| !ASIDE.contains(&name.as_str()));
-    let used = used.map(|(name, time)| {
-        let (what, unit, value) = match emulated {
-            true => ("a request's", "instructions", time / count),
-            false => ("share of", "%", time * 100.0 / all),
+    let sample = |name: &str, what: &str, unit: &str, median: f64| Sample {
+        id: Some("E7".into()),
+        name: format!("{}: {what} {name}", phase.name),
+        peer: None,
+        unit: unit.into(),
+        median,
+        p10: None,
+        p90: None,
+    };
+    let used = used.flat_map(|(name, time)| {
+        let part = match emulated {
+            true => sample(name, "a request's", "instructions", time / count),
+            false => sample(name, "a request's", "us", time / count / 1000.0),
         };
-        Sample {
-            id: Some("E7".into()),
-            name: format!("{}: {what} {name}", phase.name),
-            peer: None,
-            unit: unit.into(),
-            median: value,
-            p10: None,
-            p90: None,
-        }
+        let is_papers = !emulated && phase.name == MIX;
+        let share = is_papers.then(|| sample(name, "share of", "%", time * 100.0 / all));
+        [Some(part), share].into_iter().flatten()
     });
     // What is less than a thousandth says nothing.
     used.filter(|sample| sample.median >= 0.1).collect()
