@@ -17,19 +17,26 @@
 //! | `Data` | `Taken`, when they are with the socket |
 //! | `End`: no more data go this way | |
 //! | `Close`: ends the socket at once | |
+//! | `Bind`: datagrams at `local`, or from any port; with `remote` alone, if that is a port | `Bound` with the port, or `Closed` |
+//! | `Datagram`: to `remote` | `Sent`, with the reason if it was not; then the next may come |
+//!
+//! After its `Hello` the host names the `Server`s of the names of hosts that it knows and permits.
 //!
 //! What comes goes to the system as `Data`, which it answers with `Taken` when a program has read
 //! them; then comes `End`. `Closed` is the last of a socket: both directions have ended, or it has
 //! failed for the reason that `fault` says.
 //!
 //! Neither side has more than [`WINDOW`] bytes of a socket on their way that were not `Taken`; so
-//! neither can fill the other's memory. What was taken is said when it is a quarter of that.
+//! neither can fill the other's memory. What was taken is said when it is a quarter of that. To the
+//! system there are [`FIRST`] at first, and more only as it says. A `Datagram` to the system counts
+//! as its bytes and [`HEAD`], and comes as long as anything is left of [`FIRST`], so that one may be
+//! longer. `Lost` says that a datagram to `remote` has not arrived.
 //!
 //! Invariant: any bytes become messages or [`Malformed`]; nothing is read beyond them.
 #![no_std]
 #![forbid(unsafe_code)]
 
-use core::net::Ipv6Addr;
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// The number of the kind of device. Virtio's own end far below.
 pub const DEVICE: u32 = 0x5e7;
@@ -41,6 +48,11 @@ pub const SEND: u32 = 1;
 pub const BLOCK: usize = 128 << 10;
 /// The bytes of each direction of a socket that may be on their way.
 pub const WINDOW: usize = 64 << 10;
+/// The bytes of a connection that may be on their way to the system until that says `Taken`, by
+/// which it may give more room than was taken, up to [`WINDOW`].
+pub const FIRST: usize = 8 << 10;
+/// The most bytes of a datagram's data, over IPv4.
+pub const DATAGRAM: usize = 65_507;
 /// The bytes of a head.
 pub const HEAD: usize = 48;
 
@@ -66,9 +78,15 @@ pub enum Op {
     End,
     Close,
     Closed,
+    Bind,
+    Bound,
+    Datagram,
+    Sent,
+    Lost,
+    Server,
 }
 
-const OPS: [Op; 12] = [
+const OPS: [Op; 18] = [
     Op::Hello,
     Op::Listen,
     Op::Listening,
@@ -81,6 +99,12 @@ const OPS: [Op; 12] = [
     Op::End,
     Op::Close,
     Op::Closed,
+    Op::Bind,
+    Op::Bound,
+    Op::Datagram,
+    Op::Sent,
+    Op::Lost,
+    Op::Server,
 ];
 
 /// Why there is no socket, or how it has ended: as `TcpFault` of `tcp.contract`.
@@ -98,9 +122,10 @@ pub enum Fault {
     NotPermitted,
     NoResources,
     Down,
+    TooLong,
 }
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 11] = [
     Fault::None,
     Fault::Refused,
     Fault::Reset,
@@ -111,6 +136,7 @@ const FAULTS: [Fault; 10] = [
     Fault::NotPermitted,
     Fault::NoResources,
     Fault::Down,
+    Fault::TooLong,
 ];
 
 /// An address and a port; IPv4 is ::ffff:a.b.c.d, and all zeros is any address.
@@ -127,6 +153,19 @@ impl Default for Place {
         Place {
             address: Ipv6Addr::UNSPECIFIED,
             port: 0,
+        }
+    }
+}
+
+impl From<SocketAddr> for Place {
+    fn from(at: SocketAddr) -> Place {
+        let address = match at.ip() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        Place {
+            address,
+            port: at.port(),
         }
     }
 }
@@ -217,7 +256,7 @@ impl Head {
             remote: place(14, 32),
         };
         let len = match head.op {
-            Op::Data => head.count as usize,
+            Op::Data | Op::Datagram => head.count as usize,
             _ => 0,
         };
         let (data, rest) = rest.split_at_checked(len).ok_or(Malformed)?;
@@ -253,7 +292,7 @@ mod tests {
             let (again, data, rest) = Head::split(&bytes).unwrap();
             assert_eq!(again, head);
             let (own, behind): (&[u8], &[u8]) = match op {
-                Op::Data => (b"abc", b"d"),
+                Op::Data | Op::Datagram => (b"abc", b"d"),
                 _ => (b"", b"abcd"),
             };
             assert_eq!((data, rest), (own, behind));
@@ -282,7 +321,7 @@ mod tests {
             let mut left = &bytes[..];
             while let Ok((head, data, rest)) = Head::split(left) {
                 assert_eq!(left.len(), HEAD + data.len() + rest.len());
-                assert!(data.is_empty() || head.op == Op::Data);
+                assert!(data.is_empty() || matches!(head.op, Op::Data | Op::Datagram));
                 left = rest;
             }
         }

@@ -433,11 +433,11 @@ mod tests {
         assert_eq!(sockets("--net none i"), HostSockets::None);
         assert_eq!(
             sockets("--net host --net [::1]:1,[::1]:2 i"),
-            HostSockets::Host
+            HostSockets::Host(Vec::new())
         );
         assert!(matches!(
             sockets("--net host,10.0.0.0/8,::1 i"),
-            HostSockets::Only(_)
+            HostSockets::Only(..)
         ));
         assert!(matches!(run("--net host,here i"), Err(Error::Range(_))));
         assert!(matches!(

@@ -2,6 +2,8 @@
 //! what comes back is what was sent, whatever others do at the same time, and with the driver go
 //! the connections, but not the listeners.
 
+mod datagrams;
+
 use super::systems::launch;
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
@@ -30,7 +32,11 @@ const IN_TURN: u32 = 300;
 pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
-    let cases: [(&str, Play); 2] = [("inward", inward), ("outward", outward)];
+    let cases: [(&str, Play); 3] = [
+        ("inward", inward),
+        ("outward", outward),
+        ("datagrams", datagrams::play),
+    ];
     for (name, play) in cases {
         if !run.wants(name) {
             continue;

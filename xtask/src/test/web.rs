@@ -2,6 +2,7 @@
 //! a client of ours, and by curl if there is one.
 
 mod address;
+mod crowd;
 mod hostile;
 mod kills;
 

@@ -57,6 +57,9 @@ mod pci;
 mod queue;
 mod refusal;
 mod sockets;
+mod sockets_datagrams;
+#[cfg(test)]
+mod sockets_datagrams_tests;
 mod sockets_host;
 mod sockets_policy;
 mod sockets_stream;

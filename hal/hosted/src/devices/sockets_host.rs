@@ -11,6 +11,7 @@
 //! - Nothing is reached that the [policy](HostSockets) does not permit, whatever is asked.
 //! - A number of a socket that is gone means nothing, and does no harm.
 
+use super::sockets_datagrams::Datagrams;
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::{Batch, Stream, fault, set_options};
 use rustix::event::Timespec;
@@ -50,6 +51,7 @@ struct Listener {
 enum Socket {
     Listener(Listener),
     Stream(Stream),
+    Datagrams(Datagrams),
 }
 
 /// All sockets of the system.
@@ -167,7 +169,7 @@ impl Sockets {
     /// Whether a message is served at once.
     fn is_quick(&self, head: &Head) -> bool {
         match head.op {
-            Op::Data | Op::Taken | Op::End => true,
+            Op::Data | Op::Taken | Op::End | Op::Datagram => true,
             // A listener's `Close` may let others accept.
             Op::Close => !self.short && matches!(self.all.get(&head.id), Some(Socket::Stream(_))),
             Op::Accept => matches!(self.all.get(&head.id), Some(Socket::Listener(l)) if !l.come),
@@ -198,6 +200,10 @@ impl Sockets {
                 let open = if self.policy.is_open() { OPEN } else { 0 };
                 let outward = if self.policy.is_outward() { OUTWARD } else { 0 };
                 self.answer(&Head::new(Op::Hello, head.id, open | outward));
+                for remote in self.policy.servers() {
+                    let head = Head::new(Op::Server, 0, 0);
+                    self.answer(&Head { remote, ..head });
+                }
             } else if !self.lost {
                 self.request(&head, data);
             }
@@ -208,7 +214,7 @@ impl Sockets {
     fn request(&mut self, head: &Head, data: &[u8]) {
         let id = head.id;
         match head.op {
-            Op::Listen | Op::Connect if self.all.contains_key(&id) => self.lose(),
+            Op::Listen | Op::Connect | Op::Bind if self.all.contains_key(&id) => self.lose(),
             Op::Listen => match self.listen(head) {
                 Ok(()) => self.answer(&Head::new(Op::Listening, id, 0)),
                 Err(fault) => self.answer(&Head::closed(id, fault)),
@@ -229,19 +235,27 @@ impl Sockets {
                 }
                 _ => self.answer(&Head::closed(head.count, Fault::Down)),
             },
-            Op::Data | Op::Taken | Op::End => {
-                if let Some(Socket::Stream(stream)) = self.all.get_mut(&id) {
-                    match head.op {
-                        Op::Data => stream.write(data),
-                        Op::Taken => stream.taken(head.count),
-                        _ => stream.end(),
+            Op::Data | Op::Taken | Op::End | Op::Datagram => {
+                match (head.op, self.all.get_mut(&id)) {
+                    (Op::Data, Some(Socket::Stream(stream))) => stream.write(data),
+                    (Op::Taken, Some(Socket::Stream(stream))) => stream.taken(head.count),
+                    (Op::End, Some(Socket::Stream(stream))) => stream.end(),
+                    (Op::Datagram, Some(Socket::Datagrams(all))) => {
+                        all.write(&self.policy, head.remote, data);
                     }
-                    self.look(id);
+                    (Op::Taken, Some(Socket::Datagrams(all))) => all.taken(head.count),
+                    _ => {}
                 }
+                self.look(id);
             }
+            Op::Bind => match self.bind(head) {
+                Ok(port) => self.answer(&Head::new(Op::Bound, id, port.into())),
+                Err(fault) => self.answer(&Head::closed(id, fault)),
+            },
             Op::Close => self.remove(id),
             // Nothing that the system says.
             Op::Hello | Op::Listening | Op::Accepted | Op::Connected | Op::Closed => self.lose(),
+            Op::Bound | Op::Sent | Op::Lost | Op::Server => self.lose(),
         }
     }
 
@@ -299,6 +313,21 @@ impl Sockets {
         self.used += 1;
         self.all.insert(head.id, Socket::Stream(stream));
         Ok(())
+    }
+
+    /// Takes a port for datagrams; its number.
+    fn bind(&mut self, head: &Head) -> Result<u16, Fault> {
+        // One of each family of addresses.
+        if self.used + 2 > self.most {
+            return Err(Fault::NoResources);
+        }
+        let (all, port) = Datagrams::bind(&self.policy, head.local, head.remote)?;
+        for socket in all.sockets() {
+            self.watch(socket, head.id)?;
+        }
+        self.used += all.count();
+        self.all.insert(head.id, Socket::Datagrams(all));
+        Ok(port)
     }
 
     /// Accepts as many connections as there are, and as the system has numbers for.
@@ -376,6 +405,7 @@ impl Sockets {
                 self.used -= 1;
                 stream.abort();
             }
+            Some(Socket::Datagrams(all)) => self.used -= all.count(),
             None => return,
         }
         self.retry();
@@ -426,17 +456,23 @@ impl Sockets {
                 }
                 self.look(id);
             }
+            Some(Socket::Datagrams(all)) => {
+                all.ready(event.flags);
+                self.look(id);
+            }
             None => {}
         }
     }
 
-    /// Puts a connection to those that have something for the system, if it has.
+    /// Puts a socket to those that have something for the system, if it has.
     fn look(&mut self, id: u32) {
-        if let Some(Socket::Stream(stream)) = self.all.get_mut(&id)
-            && !stream.queued
-            && stream.has_something()
-        {
-            stream.queued = true;
+        let (has_something, queued) = match self.all.get_mut(&id) {
+            Some(Socket::Stream(stream)) => (stream.has_something(), &mut stream.queued),
+            Some(Socket::Datagrams(all)) => (all.has_something(), &mut all.queued),
+            Some(Socket::Listener(_)) | None => return,
+        };
+        if has_something && !*queued {
+            *queued = true;
             self.queue.push_back(id);
         }
     }
@@ -466,6 +502,11 @@ impl Sockets {
                     } else {
                         self.look(id);
                     }
+                }
+                Some(Socket::Datagrams(all)) => {
+                    all.queued = false;
+                    all.fill(&self.policy, id, batch);
+                    self.look(id);
                 }
                 Some(Socket::Listener(_)) => self.accept(id),
                 None => {}

@@ -3,8 +3,15 @@
 //!
 //! Invariant: addresses are compared as what they are: ::ffff:127.0.0.1 is 127.0.0.1.
 
+use sing_sockets::Place;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// Where the host keeps the addresses of the servers that know names.
+const SERVERS: &str = "/etc/resolv.conf";
+/// Their port, and the most of them.
+const DNS: u16 = 53;
+const MOST: usize = 3;
 
 /// What programs of the system may do with sockets of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,10 +21,12 @@ pub enum HostSockets {
     None,
     /// Listen at the host's loopback.
     Loopback,
-    /// Connect to all that the host's user can reach, and listen at any of the host's addresses.
-    Host,
-    /// Connect to these addresses, and listen at the host's loopback.
-    Only(Vec<AddressRange>),
+    /// Connect to all that the host's user can reach, and listen at any of the host's addresses. The
+    /// servers that are asked for names of hosts; if there are none, those that the host asks.
+    Host(Vec<SocketAddr>),
+    /// Connect to these addresses, and listen at the host's loopback. The servers as above, as far as
+    /// they are permitted.
+    Only(Vec<AddressRange>, Vec<SocketAddr>),
 }
 
 /// Addresses that begin with the same bits.
@@ -36,7 +45,8 @@ impl fmt::Display for RangeError {
         let text = &self.0;
         write!(
             f,
-            "--net host: `{text}` is no range of addresses; write 10.0.0.0/8 or ::1/128"
+            "--net host: `{text}` is no range of addresses; write 10.0.0.0/8 or ::1/128, or \
+             dns=10.0.0.1 for a server of names"
         )
     }
 }
@@ -73,8 +83,25 @@ impl AddressRange {
     }
 }
 
+/// A server of names, as `ADDRESS` or `ADDRESS:PORT`.
+fn server(text: &str) -> Option<SocketAddr> {
+    let alone = || Some(SocketAddr::new(text.parse().ok()?, DNS));
+    text.parse().ok().or_else(alone)
+}
+
+/// The servers that a resolv.conf(5) names.
+fn of_the_host(text: &str) -> Vec<SocketAddr> {
+    let lines = text.lines().map(str::split_whitespace);
+    let named = lines.filter_map(|mut words| match (words.next(), words.next()) {
+        (Some("nameserver"), Some(address)) => Some(SocketAddr::new(address.parse().ok()?, DNS)),
+        _ => None,
+    });
+    named.collect()
+}
+
 impl HostSockets {
-    /// Reads `none`, `host` or `host,RANGE,...`; `None` if the text is another kind of network.
+    /// Reads `none`, `host` or `host,RANGE,...`, with `dns=ADDRESS` or `dns=ADDRESS:PORT` among the
+    /// ranges; `None` if the text is another kind of network.
     ///
     /// # Errors
     /// The text that is no range of addresses.
@@ -82,13 +109,37 @@ impl HostSockets {
         let mut parts = text.split(',');
         match parts.next() {
             Some("none") if text == "none" => return Some(Ok(HostSockets::None)),
-            Some("host") if text == "host" => return Some(Ok(HostSockets::Host)),
             Some("host") => {}
             _ => return None,
         }
-        let ranges =
-            parts.map(|part| AddressRange::named(part).ok_or_else(|| RangeError(part.into())));
-        Some(ranges.collect::<Result<_, _>>().map(HostSockets::Only))
+        let (mut ranges, mut servers) = (Vec::new(), Vec::new());
+        for part in parts {
+            let server = part.strip_prefix("dns=").map(server);
+            match (server, AddressRange::named(part)) {
+                (Some(Some(server)), _) => servers.push(server),
+                (None, Some(range)) => ranges.push(range),
+                _ => return Some(Err(RangeError(part.into()))),
+            }
+        }
+        Some(Ok(match ranges.is_empty() {
+            true => HostSockets::Host(servers),
+            false => HostSockets::Only(ranges, servers),
+        }))
+    }
+
+    /// The servers to be asked for names of hosts, as far as they are permitted.
+    pub(super) fn servers(&self) -> Vec<Place> {
+        let named = match self {
+            HostSockets::None | HostSockets::Loopback => return Vec::new(),
+            HostSockets::Host(named) | HostSockets::Only(_, named) => named.clone(),
+        };
+        let named = match named.is_empty() {
+            true => of_the_host(&std::fs::read_to_string(SERVERS).unwrap_or_default()),
+            false => named,
+        };
+        let places = named.into_iter().map(Place::from);
+        let permitted = places.filter(|place| self.permits(place.address));
+        permitted.take(MOST).collect()
     }
 
     /// Whether connections to an address are permitted.
@@ -96,19 +147,19 @@ impl HostSockets {
         let address = address.to_canonical();
         match self {
             HostSockets::None | HostSockets::Loopback => false,
-            HostSockets::Host => true,
-            HostSockets::Only(ranges) => ranges.iter().any(|range| range.has(address)),
+            HostSockets::Host(_) => true,
+            HostSockets::Only(ranges, _) => ranges.iter().any(|range| range.has(address)),
         }
     }
 
     /// Whether connections to some addresses are permitted.
     pub(super) fn is_outward(&self) -> bool {
-        matches!(self, HostSockets::Host | HostSockets::Only(_))
+        matches!(self, HostSockets::Host(_) | HostSockets::Only(..))
     }
 
     /// Whether listeners may be at any address.
     pub(super) fn is_open(&self) -> bool {
-        *self == HostSockets::Host
+        matches!(self, HostSockets::Host(_))
     }
 
     /// The addresses at which one listens who asks for this one; none if that is not permitted.
@@ -180,8 +231,29 @@ mod tests {
     }
 
     #[test]
+    fn servers_of_names_are_those_that_are_permitted() {
+        let of = |text: &str| {
+            let all = named(text).servers();
+            all.iter().map(|p| (p.address, p.port)).collect::<Vec<_>>()
+        };
+        let all = of("host,127.0.0.0/8,dns=127.0.0.1:5353,dns=10.0.0.1,dns=[::1]:7");
+        assert_eq!(all, [(v6("127.0.0.1"), 5353)]);
+        let all = of("host,dns=::1,dns=10.0.0.1");
+        assert_eq!(all, [(v6("::1"), 53), (v6("10.0.0.1"), 53)]);
+        assert!(HostSockets::Loopback.servers().is_empty());
+        let text = "# a comment\nsearch a\nnameserver 10.0.0.2\nnameserver x\nnameserver ::1 # b\n";
+        let all = of_the_host(text);
+        assert_eq!(
+            all,
+            [("10.0.0.2:53"), ("[::1]:53")].map(|a| a.parse().unwrap())
+        );
+    }
+
+    #[test]
     fn what_is_no_range_is_named() {
         for text in [
+            "host,dns=",
+            "host,dns=here",
             "host,",
             "host,10.0.0.0/33",
             "host,::/129",

@@ -13,8 +13,8 @@ use rustix::net::{
     RecvFlags, SendFlags, Shutdown, SocketAddrAny, bind, connect, getsockname, recv, send,
     shutdown, sockopt,
 };
-use sing_sockets::{BLOCK, Fault, HEAD, Head, Op, Place, WINDOW};
-use std::net::{IpAddr, SocketAddr};
+use sing_sockets::{BLOCK, FIRST, Fault, HEAD, Head, Op, Place, WINDOW};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -83,6 +83,20 @@ impl Batch {
         self.len += HEAD;
     }
 
+    /// Puts a datagram behind the others, if `read` has one, and a head for it.
+    pub(super) fn datagram(
+        &mut self,
+        read: impl FnOnce(&mut [u8]) -> Result<Option<Head>, Errno>,
+    ) -> Result<bool, Errno> {
+        let start = self.len + HEAD;
+        let head = read(&mut self.bytes[start..])?;
+        if let Some(head) = &head {
+            self.push(&head.encode());
+            self.len += head.count as usize;
+        }
+        Ok(head.is_some())
+    }
+
     /// Puts data behind the others, at most `most` bytes, as `read` gives them; how many.
     fn data(
         &mut self,
@@ -130,15 +144,7 @@ pub(super) struct Stream {
 
 /// An end of a connection as messages have it.
 fn place(end: Result<SocketAddrAny, Errno>) -> Result<Place, Errno> {
-    let end = SocketAddr::try_from(end?)?;
-    let address = match end.ip() {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-        IpAddr::V6(v6) => v6,
-    };
-    Ok(Place {
-        address,
-        port: end.port(),
-    })
+    Ok(SocketAddr::try_from(end?)?.into())
 }
 
 /// Sets what every connection has; of a listener, those that it accepts have the same.
@@ -159,7 +165,7 @@ impl Stream {
             out: Vec::new(),
             start: 0,
             taken: 0,
-            credit: WINDOW,
+            credit: FIRST,
             readable: false,
             writable: false,
             to_end: false,

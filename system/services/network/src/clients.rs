@@ -4,7 +4,7 @@
 //! Invariant: a client that waits has one wait, which ends when its channel closes.
 
 use crate::address::Address;
-use crate::datagrams;
+use crate::datagrams::{self, Opened};
 use crate::network::{Client, Network};
 use crate::place::Target;
 use crate::root::{Host, Way};
@@ -45,6 +45,8 @@ pub enum More {
     TcpWaits(Connecting, TcpPipes, Name, u16),
     Udp(Udp, Way),
     UdpWaits(Opening, datagrams::Ends, Name, u16),
+    /// The host is asked for the port of these datagrams.
+    UdpOpening(Opening, Way, u32),
     Output(datagrams::Output, u32),
     Input(datagrams::Input, u32),
     /// Who may ask for names: for this one alone, or any.
@@ -76,6 +78,12 @@ impl Network {
             More::Input(input, number) => self.heard(slot, input, number),
             More::Names(client, only) => self.names(slot, client.recv(), only),
             More::Echo(client, host) => self.echo(slot, client.recv(), host),
+            More::UdpOpening(_, _, number) => {
+                self.slots.remove(slot);
+                if let Some(all) = self.datagrams.remove(&number) {
+                    self.close_datagrams(all);
+                }
+            }
             More::Links(client) => match client.recv() {
                 LinksContract::exp::Ready::Describe(number, next) => {
                     let next = self.describe(number, next);
@@ -168,9 +176,16 @@ impl Network {
     }
 
     /// Tells a client whether its datagrams can go.
-    fn opened(&mut self, slot: u32, next: Opening, opened: Result<u16, TcpFault>, way: Way) {
+    fn opened(&mut self, slot: u32, next: Opening, opened: Result<Opened, TcpFault>, way: Way) {
         match opened {
-            Ok(port) => {
+            Ok(Opened { port, number }) => {
+                if let Some(all) = self.datagrams.get_mut(&number)
+                    && all.host.is_some()
+                {
+                    all.opening = Some(slot);
+                    let client = More::UdpOpening(next, way, number);
+                    return self.slots.put(slot, Client::More(client));
+                }
                 drop(next.send_bound(port));
                 self.slots.remove(slot);
             }

@@ -35,14 +35,14 @@ const COUNT: usize = 64;
 const STUCK: Duration = Duration::from_secs(3);
 /// Reports of datagrams that were lost, and addresses that may be answered.
 const LOST: usize = 16;
-const PEERS: usize = 64;
+pub const PEERS: usize = 64;
 
 /// The two channels, as a client hands them in.
 pub type Ends = (
     DatagramContract::Exp<DatagramContract::Start>,
     DatagramContract::Imp<DatagramContract::Start>,
 );
-type To = (Address, u16);
+pub type To = (Address, u16);
 
 /// What a program sends.
 pub enum Output {
@@ -75,11 +75,13 @@ struct Leg {
 
 /// The datagrams of one program at one port.
 pub struct Datagrams {
-    origin: u32,
-    port: Port,
+    pub origin: u32,
+    pub port: Port,
+    /// It is the one that the program has asked for.
+    pub asked: bool,
     legs: Vec<Leg>,
     /// The only address that it has to do with.
-    to: Option<To>,
+    pub to: Option<To>,
     /// Those that have sent something, if it may answer only them; the latest last.
     peers: Option<VecDeque<To>>,
     output: Option<u32>,
@@ -87,10 +89,23 @@ pub struct Datagrams {
     lost: VecDeque<(To, TcpFault)>,
     /// Since when nobody has it.
     left: Option<Duration>,
+    /// The port of the host, if there is one, and who has sent something there.
+    pub host: Option<u32>,
+    pub host_peers: VecDeque<To>,
+    /// Who waits until the host has given that port.
+    pub opening: Option<u32>,
+    /// What came by the host is looked at first.
+    host_first: bool,
+}
+
+/// A port that was taken.
+pub struct Opened {
+    pub port: u16,
+    pub number: u32,
 }
 
 /// What has become of a datagram that is to be sent.
-enum Fate {
+pub enum Fate {
     Sent,
     Waits,
     NotSent(TcpFault),
@@ -108,6 +123,23 @@ pub fn socket(local: To, bytes: (usize, usize), count: usize) -> udp::Socket<'st
     socket
 }
 
+impl Datagrams {
+    /// A block of a datagram that has come, if the program may have it: it may answer who has sent it.
+    pub fn wanted(&mut self, from: To, data: &[u8]) -> Option<Block> {
+        // A block is not empty. Without memory for it the datagram is lost, as on any way.
+        let wanted = self.to.is_none_or(|to| to == from) && !data.is_empty();
+        let block = wanted.then(|| Block::from_bytes(data).ok()).flatten()?;
+        if let Some(peers) = &mut self.peers {
+            peers.retain(|peer| *peer != from);
+            peers.push_back(from);
+            if peers.len() > PEERS {
+                peers.pop_front();
+            }
+        }
+        Some(block)
+    }
+}
+
 impl Network {
     /// Takes a port for the datagrams of a client; the port.
     ///
@@ -120,7 +152,7 @@ impl Network {
         way: &Way,
         to: Option<To>,
         ends: Ends,
-    ) -> Result<u16, TcpFault> {
+    ) -> Result<Opened, TcpFault> {
         let origin = self.slots.origin(slot).unwrap_or_default();
         if !self.links.iter().any(|link| link.has(local.0)) {
             return Err(TcpFault::NotLocal);
@@ -139,6 +171,7 @@ impl Network {
         let mut all = Datagrams {
             origin,
             port,
+            asked: local.1 != 0,
             legs,
             to,
             peers: matches!(way, Way::Port(_)).then(VecDeque::new),
@@ -146,6 +179,10 @@ impl Network {
             input: None,
             lost: VecDeque::new(),
             left: None,
+            host: None,
+            host_peers: VecDeque::new(),
+            opening: None,
+            host_first: false,
         };
         let (output, input) = ends;
         let output = self.slots.insert(origin, output, |o| {
@@ -156,12 +193,13 @@ impl Network {
         });
         (all.output, all.input) = (output.ok(), input.ok());
         let port = all.port.number;
-        if all.output.is_none() || all.input.is_none() {
+        let hosted = !self.begins_at_host(&all) || self.bind_at_host(&mut all);
+        if all.output.is_none() || all.input.is_none() || !hosted {
             self.close_datagrams(all);
             return Err(TcpFault::NoResources);
         }
         self.datagrams.insert(number, all);
-        Ok(port)
+        Ok(Opened { port, number })
     }
 
     fn leg(&mut self, link: usize, local: To) -> Leg {
@@ -192,7 +230,8 @@ impl Network {
     }
 
     /// Gives up all that the datagrams of a program have.
-    fn close_datagrams(&mut self, all: Datagrams) {
+    pub fn close_datagrams(&mut self, mut all: Datagrams) {
+        self.leave_host(&mut all);
         for slot in [all.output, all.input].into_iter().flatten() {
             self.slots.remove(slot);
         }
@@ -257,7 +296,8 @@ impl Network {
 
     /// Does for the datagrams of a program what can be done.
     pub fn pump_datagrams(&mut self, number: u32) {
-        let Some(mut all) = self.datagrams.remove(&number) else {
+        let all = self.datagrams.remove(&number);
+        let Some(mut all) = all.and_then(|all| self.settle_at_host(all)) else {
             return;
         };
         self.send_datagram(&mut all, number);
@@ -312,6 +352,9 @@ impl Network {
         let other = !own.is_any() && own.is_v4() != to.0.is_v4();
         if to.1 == 0 || !to.0.is_unicast() || other {
             return Fate::NotSent(TcpFault::Unreachable);
+        }
+        if self.goes_by_host(all, to) {
+            return self.send_by_host(all, to, data);
         }
         let Some(link) = self.links.iter().position(|link| link.reaches(to.0)) else {
             return Fate::NotSent(TcpFault::Unreachable);
@@ -378,7 +421,8 @@ impl Network {
         let Some((slot, client)) = self.reader(all) else {
             return;
         };
-        let input = match all.lost.pop_front() {
+        let by_host = all.host.and_then(|port| self.host.next_lost(port));
+        let input = match all.lost.pop_front().or(by_host) {
             Some((to, fault)) => Input::Sent(client.send_lost(to.0.into(), to.1, fault)),
             None => Input::Idle(client),
         };
@@ -411,6 +455,11 @@ impl Network {
                     .get_mut::<udp::Socket>(leg.socket);
                 while socket.recv().is_ok() {}
             }
+            while all
+                .host
+                .and_then(|port| self.host.next_come(port))
+                .is_some()
+            {}
             return;
         }
         let Some((slot, client)) = self.reader(all) else {
@@ -428,6 +477,15 @@ impl Network {
     }
 
     fn next_datagram(&mut self, all: &mut Datagrams) -> Option<(To, Block)> {
+        // Neither keeps what came by the other waiting.
+        all.host_first = !all.host_first;
+        match all.host_first {
+            true => self.come_by_host(all).or_else(|| self.come_by_link(all)),
+            false => self.come_by_link(all).or_else(|| self.come_by_host(all)),
+        }
+    }
+
+    fn come_by_link(&mut self, all: &mut Datagrams) -> Option<(To, Block)> {
         for at in 0..all.legs.len() {
             let leg = &all.legs[at];
             let socket = self.links[leg.link]
@@ -435,18 +493,10 @@ impl Network {
                 .get_mut::<udp::Socket>(leg.socket);
             while let Ok((data, about)) = socket.recv() {
                 let from = (Address::from(about.endpoint.addr), about.endpoint.port);
-                // A block is not empty. Without memory for it the datagram is lost, as on any way.
-                let wanted = all.to.is_none_or(|to| to == from) && !data.is_empty();
-                let Some(block) = wanted.then(|| Block::from_bytes(data).ok()).flatten() else {
+                let Some(block) = all.wanted(from, data) else {
                     continue;
                 };
-                if let Some(peers) = &mut all.peers {
-                    peers.retain(|peer| *peer != from);
-                    peers.push_back(from);
-                    if peers.len() > PEERS {
-                        peers.pop_front();
-                    }
-                }
+                all.host_peers.retain(|peer| *peer != from);
                 // The others are before it now: no link keeps another's datagrams waiting.
                 all.legs.rotate_left(at + 1);
                 return Some((from, block));

@@ -6,36 +6,39 @@
 //!
 //! Invariants:
 //! - A block is at the driver or here, and never at both. Every block is of [`BLOCK`] bytes.
-//! - Of each socket at most [`WINDOW`] bytes are kept that came, and at most as many are under way
-//!   to the host.
+//! - Of each socket at most its window of bytes is kept that came: [`FIRST`], and as programs read it
+//!   more, up to [`WINDOW`], as long as all together have no more than [`POOL`] beyond the first. At
+//!   most [`WINDOW`] are under way to the host.
 //! - A message about a socket that is not known is about one that was given up, and is ignored; but a
 //!   connection that was accepted for it is ended.
 
 use crate::address::Address;
+use crate::host_ports::HostPort;
 use crate::messages::{end, fault, place};
-use crate::session::{Ready, begin, bind};
+use crate::network::HOST_SOCKETS;
+use crate::session::{Begun, Ready, SERVERS, begin, bind};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_sockets::{BLOCK, HEAD, Head, OPEN, OUTWARD, Op, WINDOW};
+use sing_sockets::{BLOCK, FIRST, HEAD, Head, OPEN, OUTWARD, Op, WINDOW};
 
 pub use crate::end::Stage;
 
 /// How long the name server and the driver may take to connect, all in all: clients wait meanwhile.
 const CONNECT: Duration = Duration::from_millis(200);
 /// Messages without data that may wait for the driver. One that lets more wait does not work.
-const QUEUE: usize = 4096;
+const QUEUE: usize = BUSY + 4 * HOST_SOCKETS;
 /// Of these, as many as may wait when something begins: a connection, a listener, an offer. So
-/// whoever begins and ends without a pause waits for the driver, and does not end it for all.
-const BUSY: usize = QUEUE / 4;
+/// whoever begins and ends without a pause waits for the driver, and does not end it for all: the
+/// rest is for what every socket may say until it has ended.
+const BUSY: usize = 1024;
+/// Bytes of windows beyond the least that all sockets may have together.
+pub const POOL: usize = 32 << 20;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
-/// The least that the host is told to be taken: each message has its price, and the rest of the
-/// window is room enough meanwhile.
-const LEAST: usize = WINDOW / 4;
 
 pub type Receiving = HostSocketsContract::Imp<HostSocketsContract::Ready_Receive>;
 pub type Sending = HostSocketsContract::Imp<HostSocketsContract::Ready_Send>;
@@ -54,6 +57,8 @@ pub struct HostSocket {
     /// How many bytes that are, and how many are taken that the host was not told of.
     waiting: usize,
     taken: usize,
+    /// How many bytes may wait and be on their way.
+    window: usize,
     /// How many bytes may be sent.
     credit: usize,
     /// The connection whose it is; none of one that waits for a listener.
@@ -72,6 +77,7 @@ impl HostSocket {
             start: 0,
             waiting: 0,
             taken: 0,
+            window: FIRST,
             credit: WINDOW,
             owner: None,
         }
@@ -104,6 +110,9 @@ pub struct Host {
     sockets: BTreeMap<u32, HostSocket>,
     /// Numbers of listeners that the host knows, or will.
     listeners: BTreeSet<u32>,
+    /// Ports for datagrams, and the servers of names that the host has named.
+    pub ports: BTreeMap<u32, HostPort>,
+    pub servers: Vec<(Address, u16)>,
     /// The number of the last socket.
     last: u32,
     /// What the policy of the host permits; `None` while there is no session.
@@ -118,8 +127,12 @@ pub struct Host {
     /// A copy of what has come, or goes, kept for its room.
     bytes: Vec<u8>,
     pub said: Vec<Said>,
+    /// How much of [`POOL`] is in use.
+    pool: usize,
     /// Whether there is something that all connections are to be looked at for.
     pub changed: bool,
+    /// Whether something was heard of sockets that are no connection's yet.
+    pub come_about: bool,
     /// Connections of which something was heard.
     pub heard: Vec<u32>,
     /// Whether there is room again for what connections send.
@@ -137,8 +150,13 @@ impl Host {
         let sender = bind(names, path, until)?;
         let receiver = bind(names, path, until)?;
         self.last = self.last.wrapping_add(1);
-        let (flags, blocks, [sender, receiver]) = begin(sender, receiver, self.last, until)?;
-        let [mut come, mut out] = blocks;
+        let begun = begin(sender, receiver, self.last, until)?;
+        let Begun {
+            flags,
+            servers,
+            blocks: [mut come, mut out],
+            channels: [sender, receiver],
+        } = begun;
         for block in [&mut come, &mut out] {
             // One that the driver still shares cannot be written.
             block.unshare()?;
@@ -147,6 +165,7 @@ impl Host {
             }
         }
         self.flags = Some(flags);
+        self.servers = servers;
         self.out = Some(Out { block: out, len: 0 });
         self.spare = Some(Block::new(BLOCK)?);
         (self.come, self.sender, self.receiver) = (Some(come), Some(sender), Some(receiver));
@@ -160,6 +179,10 @@ impl Host {
                 (socket.stage, socket.fault) = (Stage::Closed, TcpFault::Down);
             }
         }
+        for port in self.ports.values_mut() {
+            port.close(TcpFault::Down);
+        }
+        self.servers.clear();
         for number in core::mem::take(&mut self.listeners) {
             self.said.push(Said::NotListening(number, TcpFault::Down));
         }
@@ -202,10 +225,11 @@ impl Host {
     }
 
     /// A number that no socket has had for long.
-    fn number(&mut self) -> u32 {
+    pub fn number(&mut self) -> u32 {
         loop {
             self.last = self.last.wrapping_add(1);
-            let taken = self.sockets.contains_key(&self.last);
+            let taken =
+                self.sockets.contains_key(&self.last) || self.ports.contains_key(&self.last);
             if !taken && !self.listeners.contains(&self.last) {
                 return self.last;
             }
@@ -213,7 +237,7 @@ impl Host {
     }
 
     /// Sends a message without data.
-    fn say(&mut self, head: Head) {
+    pub fn say(&mut self, head: Head) {
         if self.is_up() {
             self.queue.push_back(head);
             self.flush();
@@ -296,7 +320,9 @@ impl Host {
     /// Gives up a socket.
     pub fn forget(&mut self, number: u32) {
         self.abort(number);
-        self.sockets.remove(&number);
+        if let Some(socket) = self.sockets.remove(&number) {
+            self.pool -= socket.window - FIRST;
+        }
     }
 
     /// Ends a connection at once.
@@ -314,6 +340,20 @@ impl Host {
         if self.get(number).is_some_and(|s| s.stage == Stage::Open) {
             self.say(Head::new(Op::End, number, 0));
         }
+    }
+
+    /// Sends a message with data, if there is room for all of it now; whether there was.
+    pub fn put_whole(&mut self, head: &Head, data: &[u8]) -> bool {
+        let (Some(out), true) = (&mut self.out, self.queue.is_empty()) else {
+            return false;
+        };
+        let fits = out.len + HEAD + data.len() <= BLOCK;
+        if fits {
+            out.block.write(out.len, &head.encode());
+            out.block.write(out.len + HEAD, data);
+            out.len += HEAD + data.len();
+        }
+        fits
     }
 
     /// Takes bytes of a block for a connection, from a place on; the first that is left.
@@ -360,9 +400,15 @@ impl Host {
                 socket.come.pop_front();
             }
         }
-        if socket.taken >= LEAST && socket.stage == Stage::Open {
+        // Each message has its price, and the rest of the window is room enough meanwhile.
+        if socket.taken >= socket.window / 4 && socket.stage == Stage::Open {
             let taken = core::mem::take(&mut socket.taken);
-            self.say(Head::new(Op::Taken, number, taken as u32));
+            // Whoever reads what comes gets more at a time.
+            let more = socket.window.min(WINDOW - socket.window);
+            let more = more.min(POOL - self.pool);
+            socket.window += more;
+            self.pool += more;
+            self.say(Head::new(Op::Taken, number, (taken + more) as u32));
         }
     }
 
@@ -458,7 +504,13 @@ impl Host {
             }
             return true;
         }
+        if let Some(port) = self.ports.get_mut(&number) {
+            return port.hear(head, data);
+        }
         let Some(socket) = self.sockets.get_mut(&number) else {
+            if head.op == Op::Server && self.servers.len() < SERVERS {
+                self.servers.push(end(head.remote));
+            }
             if head.op == Op::Accepted {
                 self.say(Head::new(Op::Close, number, 0));
             }
@@ -466,7 +518,7 @@ impl Host {
         };
         match socket.owner {
             Some(owner) => self.heard.push(owner),
-            None => self.changed = true,
+            None => self.come_about = true,
         }
         match (head.op, socket.stage) {
             (Op::Connected, Stage::Begun) => {
@@ -477,7 +529,7 @@ impl Host {
                 (socket.local, socket.remote) = (end(head.local), end(head.remote));
             }
             (Op::Data, Stage::Open) => {
-                if socket.heard || socket.waiting + socket.taken + data.len() > WINDOW {
+                if socket.heard || socket.waiting + socket.taken + data.len() > socket.window {
                     return false;
                 }
                 socket.waiting += data.len();

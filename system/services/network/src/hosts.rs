@@ -28,6 +28,7 @@ impl Network {
                 self.hosted = true;
                 self.host_pause = SOON;
                 self.spread_to_host();
+                self.bring_ports_back();
                 None
             }
             Err(_) => {

@@ -31,7 +31,7 @@ use sing_sdk::time::uptime;
 /// The most connections that wait, whatever a program asks for.
 const BACKLOG: usize = 64;
 /// Connections that wait with the host at least, whatever a program asks for: they are no burden.
-const QUEUE: usize = 128;
+const QUEUE: usize = 1024;
 /// Sockets of a listener on a link that wait for a connection, as far as the backlog allows.
 const AHEAD: usize = 4;
 /// The connections, waiting and half-open, that a listener with a small backlog may have.
@@ -155,7 +155,7 @@ impl Network {
         let mut here = listener.listening.iter().filter(offered).count();
         while self.host.offers(host)
             && Self::lacks(listener, here)
-            && self.sockets.take(listener.origin, 1)
+            && self.host_sockets.take(listener.origin, 1)
         {
             listener.listening.push(At::Host(self.host.offer(host)));
             here += 1;
@@ -166,7 +166,7 @@ impl Network {
     fn ask_host(&mut self, listener: &mut Listener) -> bool {
         let Port { address, number } = listener.port;
         if listener.host.is_none() && self.host.listens(address) {
-            if !self.sockets.take(listener.origin, 1) {
+            if !self.host_sockets.take(listener.origin, 1) {
                 return false;
             }
             let backlog = listener.backlog.max(QUEUE) as u32;
@@ -226,7 +226,7 @@ impl Network {
             };
             listener.host = fault.is_none().then_some((host, true));
             if fault.is_some() {
-                self.sockets.give_back(listener.origin, 1);
+                self.host_sockets.give_back(listener.origin, 1);
             }
             let opening = listener.opening.take();
             let opening = opening.and_then(|slot| Some((slot, self.slots.take(slot)?)));
@@ -384,7 +384,7 @@ impl Network {
         }
         if let Some((host, _)) = listener.host {
             self.host.unlisten(host);
-            self.sockets.give_back(listener.origin, 1);
+            self.host_sockets.give_back(listener.origin, 1);
         }
         self.ports.give_back(listener.port);
     }

@@ -32,6 +32,8 @@ mod echo;
 mod end;
 mod faults;
 mod host;
+mod host_datagrams;
+mod host_ports;
 mod hosts;
 mod link;
 mod listener;
@@ -67,7 +69,7 @@ sing_sdk::manifest! {
         net: optional LinksContract,
     },
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
-    memory: 192 MiB,
+    memory: 512 MiB,
 }
 
 /// Where connections are in the name space, unless the arguments say otherwise.

@@ -17,6 +17,7 @@ pub fn fault(fault: Fault) -> TcpFault {
         Fault::NotPermitted => TcpFault::NotPermitted,
         Fault::NoResources => TcpFault::NoResources,
         Fault::Down => TcpFault::Down,
+        Fault::TooLong => TcpFault::TooLong,
     }
 }
 

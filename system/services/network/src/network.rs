@@ -26,11 +26,15 @@ use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime};
 
 /// Channels: of the contract, and two pipes for each connection.
-const SLOTS: usize = 4096;
+const SLOTS: usize = 16_384;
 /// Those that each origin may have while there is room.
 const LEAST: usize = 32;
-/// Sockets, of connections and listeners. With all that each may keep, 256 KiB, they fit the budget.
+/// Sockets of the stack, of connections and listeners. With all that each may keep, 256 KiB, they
+/// fit the budget, beside those of the host.
 const SOCKETS: usize = 512;
+/// Sockets of the host. With all that each may keep, a block of its program and the least window, and
+/// the windows that are [larger](host::POOL), they fit the budget.
+pub const HOST_SOCKETS: usize = 4096;
 /// Those that each origin may have while there is room.
 const LEAST_SOCKETS: usize = 8;
 /// Events between two looks at the links.
@@ -100,6 +104,7 @@ pub struct Network {
     pub ports: Ports,
     pub udp_ports: Ports,
     pub sockets: Shares,
+    pub host_sockets: Shares,
     late: VecDeque<Late>,
     /// The number of the next connection or listener.
     next: u32,
@@ -154,6 +159,7 @@ impl Network {
             ports: Ports::new(seed >> 32),
             udp_ports: Ports::new(seed >> 48),
             sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
+            host_sockets: Shares::new(HOST_SOCKETS, LEAST_SOCKETS),
             late: VecDeque::new(),
             next: 0,
             turns: Turns::default(),
@@ -269,6 +275,7 @@ impl Network {
             moved |= self.poll_links().any();
         }
         all |= core::mem::take(&mut self.host.changed);
+        let come = core::mem::take(&mut self.host.come_about);
         self.answered();
         self.exchange();
         let now = uptime();
@@ -278,8 +285,8 @@ impl Network {
         if moved || all || self.late.len() > ENDED {
             self.bury();
         }
-        if moved || all {
-            self.arrive(all);
+        if moved || all || come {
+            self.arrive(all || come);
         }
         if moved && !all {
             self.note_moved();
@@ -344,11 +351,14 @@ impl Network {
     /// Gives up a socket: it is freed when its last packets are sent. Until then it is on nobody's
     /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
     pub fn give_up(&mut self, at: At, origin: u32, port: Option<Port>) {
-        self.sockets.give_back(origin, 1);
         self.turns.freed = true;
         match at {
-            At::Stack(link, socket) => self.late.push_back(Late { link, socket, port }),
+            At::Stack(link, socket) => {
+                self.sockets.give_back(origin, 1);
+                self.late.push_back(Late { link, socket, port });
+            }
             At::Host(number) => {
+                self.host_sockets.give_back(origin, 1);
                 self.host.forget(number);
                 if let Some(port) = port {
                     self.ports.give_back(port);

@@ -37,6 +37,12 @@ impl Ports {
         held.is_none_or(|all| !address.is_any() && all.iter().all(|a| !a.is_any() && *a != address))
     }
 
+    /// Whether somebody has a port at an address, or at any.
+    pub fn is_held(&self, address: Address, number: u16) -> bool {
+        let held = self.held.get(&number);
+        held.is_some_and(|all| all.iter().any(|a| a.is_any() || *a == address))
+    }
+
     /// Takes a port of an address; 0 is any that is free.
     ///
     /// # Errors

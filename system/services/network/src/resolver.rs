@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use sing_packets::dns::{self, Answer, Name};
 use sing_sdk::prelude::*;
-use sing_sdk::share::Shares;
+use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::time::uptime;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::udp;
@@ -46,6 +46,13 @@ const PORTS: (u16, u16) = (0xc000, 0x3fff);
 
 type Question = (Name, u16);
 
+/// A server: one that a link knows, or the host.
+#[derive(Clone, Copy)]
+enum Server {
+    Link(Address),
+    Host((Address, u16)),
+}
+
 /// Somebody who waits for an answer, and what to ask then if there are no such addresses.
 struct Waiter {
     slot: u32,
@@ -54,12 +61,17 @@ struct Waiter {
 
 /// An attempt under way.
 struct Attempt {
-    link: usize,
-    socket: SocketHandle,
-    port: Port,
+    line: Line,
     id: u16,
-    server: Address,
+    server: (Address, u16),
     until: Duration,
+}
+
+/// What an attempt goes over.
+enum Line {
+    Stack(usize, SocketHandle, Port),
+    /// A port of the host's, for that server alone, and whether the host has the question.
+    Host(u32, bool),
 }
 
 /// A question under way.
@@ -235,19 +247,34 @@ impl Network {
     }
 
     /// The servers of all links.
-    pub fn servers(&self) -> Vec<Address> {
-        self.links
-            .iter()
-            .flat_map(|link| link.servers.iter().copied())
-            .collect()
+    fn servers(&self) -> Vec<Server> {
+        let links = self.links.iter().flat_map(|link| link.servers.iter());
+        let links = links.map(|address| Server::Link(*address));
+        let host = self.host.servers.iter().map(|at| Server::Host(*at));
+        links.chain(host).collect()
     }
 
     fn send_question(
         &mut self,
         (name, kind): &Question,
-        server: Address,
+        server: Server,
         patience: Duration,
     ) -> Option<Attempt> {
+        let server = match server {
+            Server::Link(server) => server,
+            Server::Host(server) => {
+                if self.host.is_busy() || !self.host_sockets.take(SYSTEM, 1) {
+                    return None;
+                }
+                let port = self.host.bind_port((Address::ANY, 0), server);
+                return Some(Attempt {
+                    line: Line::Host(port, false),
+                    id: self.chance.word(&mut self.names),
+                    server,
+                    until: uptime() + patience,
+                });
+            }
+        };
         let link = self.links.iter().position(|link| link.reaches(server))?;
         let id = self.chance.word(&mut self.names);
         // One that is held is not asked from.
@@ -261,11 +288,9 @@ impl Network {
         // There is room.
         let _ = socket.send_slice(&message, IpEndpoint::new(server.ip(), dns::PORT));
         Some(Attempt {
-            link,
-            socket: self.links[link].sockets().add(socket),
-            port,
+            line: Line::Stack(link, self.links[link].sockets().add(socket), port),
             id,
-            server,
+            server: (server, dns::PORT),
             until: uptime() + patience,
         })
     }
@@ -276,8 +301,16 @@ impl Network {
             self.hear_answer(&question);
         }
         for attempt in core::mem::take(&mut self.resolver.ended) {
-            self.links[attempt.link].sockets().remove(attempt.socket);
-            self.udp_ports.give_back(attempt.port);
+            match attempt.line {
+                Line::Stack(link, socket, port) => {
+                    self.links[link].sockets().remove(socket);
+                    self.udp_ports.give_back(port);
+                }
+                Line::Host(port, _) => {
+                    self.host.release_port(port);
+                    self.host_sockets.give_back(SYSTEM, 1);
+                }
+            }
         }
     }
 
@@ -285,20 +318,44 @@ impl Network {
         let Some(asked) = self.resolver.questions.get_mut(question) else {
             return;
         };
-        let Some(attempt) = &asked.attempt else {
+        let Some(attempt) = &mut asked.attempt else {
             return self.attempt(question);
         };
-        let socket = self.links[attempt.link]
-            .sockets()
-            .get_mut::<udp::Socket>(attempt.socket);
+        let (id, server, (name, kind)) = (attempt.id, attempt.server, question);
+        let read = |message: &[u8], from: (Address, u16)| {
+            let answer = (from == server).then(|| Answer::read(message, id, name, *kind))?;
+            answer.map(|answer| (answer, message.to_vec()))
+        };
         let mut found = None;
-        while let Ok((message, about)) = socket.recv() {
-            let from = (Address::from(about.endpoint.addr), about.endpoint.port);
-            if from == (attempt.server, dns::PORT)
-                && let Some(answer) = Answer::read(message, attempt.id, &question.0, question.1)
-            {
-                found = Some((answer, message.to_vec()));
-                break;
+        match &mut attempt.line {
+            Line::Stack(link, socket, _) => {
+                let link = &mut self.links[*link];
+                let socket = link.sockets().get_mut::<udp::Socket>(*socket);
+                while found.is_none()
+                    && let Ok((message, about)) = socket.recv()
+                {
+                    let from = (Address::from(about.endpoint.addr), about.endpoint.port);
+                    found = read(message, from);
+                }
+            }
+            Line::Host(port, sent) => {
+                if !*sent {
+                    let message = dns::query(id, name, *kind);
+                    let fate = self.host.carry(*port, server, &message);
+                    *sent = fate == Some(TcpFault::None);
+                    if fate.is_some() && !*sent {
+                        return self.attempt(question);
+                    }
+                }
+                if self.host.next_lost(*port).is_some() {
+                    return self.attempt(question);
+                }
+                while found.is_none()
+                    && let Some((from, message)) = self.host.next_come(*port)
+                {
+                    // An answer is of so many bytes at most where it comes over a link, too.
+                    found = read(&message[..message.len().min(dns::LONGEST)], from);
+                }
             }
         }
         match found {
@@ -322,7 +379,9 @@ impl Network {
     pub fn lose_question(&mut self, port: u16, to: (Address, u16)) {
         let found = self.resolver.questions.iter().find(|(_, asked)| {
             let attempt = asked.attempt.as_ref();
-            attempt.is_some_and(|a| a.port.number == port && (a.server, dns::PORT) == to)
+            attempt.is_some_and(|a| {
+                matches!(&a.line, Line::Stack(_, _, own) if own.number == port) && a.server == to
+            })
         });
         if let Some(question) = found.map(|(question, _)| question.clone()) {
             self.attempt(&question);

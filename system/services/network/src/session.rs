@@ -3,6 +3,9 @@
 //! Invariant: nothing here waits longer than until a deadline, and a driver that answers with
 //! something else is an error.
 
+use crate::address::Address;
+use crate::messages::end as place;
+use alloc::vec::Vec;
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -35,13 +38,27 @@ pub fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Ready, Error
     }
 }
 
-/// Begins a session: the flags of the host, and the blocks and channels for what follows.
+/// The most servers of names that the host may name.
+pub const SERVERS: usize = 3;
+
+/// What a session begins with.
+pub struct Begun {
+    /// What the policy of the host permits, and the servers of names that it named already.
+    pub flags: u32,
+    pub servers: Vec<(Address, u16)>,
+    /// For what comes, and for what is sent.
+    pub blocks: [Block; 2],
+    /// The one that sends, and the one that receives.
+    pub channels: [Ready; 2],
+}
+
+/// Begins a session.
 pub fn begin(
     sender: Ready,
     mut receiver: Ready,
     nonce: u32,
     end: Duration,
-) -> Result<(u32, [Block; 2], [Ready; 2]), Error> {
+) -> Result<Begun, Error> {
     let mut hello = Block::new(BLOCK)?;
     hello.write(0, &Head::new(Op::Hello, nonce, 0).encode());
     let asked = sender.send_send(Vector::from_block(hello), HEAD as u32);
@@ -64,11 +81,24 @@ pub fn begin(
         let mut bytes = alloc::vec![0; come.len().min(length as usize)];
         come.read(0, &mut bytes);
         let mut left = &bytes[..];
+        let (mut flags, mut servers) = (None, Vec::new());
         while let Ok((head, _, rest)) = Head::split(left) {
-            if head.op == Op::Hello && head.id == nonce {
-                return Ok((head.count, [come, out], [sender, receiver]));
+            match head.op {
+                Op::Hello if head.id == nonce => flags = Some(head.count),
+                Op::Server if flags.is_some() && servers.len() < SERVERS => {
+                    servers.push(place(head.remote));
+                }
+                _ => {}
             }
             left = rest;
+        }
+        if let Some(flags) = flags {
+            return Ok(Begun {
+                flags,
+                servers,
+                blocks: [come, out],
+                channels: [sender, receiver],
+            });
         }
     }
 }

@@ -250,7 +250,7 @@ impl Network {
     /// One by the host, which chooses the port if the program has none.
     fn begin_at_host(&mut self, origin: u32, way: Way) -> Result<Stream, TcpFault> {
         let Way { to, from, target } = way;
-        if self.host.is_busy() || !self.sockets.take(origin, 1) {
+        if self.host.is_busy() || !self.host_sockets.take(origin, 1) {
             if let Some(port) = from {
                 self.ports.give_back(port);
             }

@@ -174,7 +174,7 @@ impl Config {
             "port" => self.port = number(value, 1, 65535).ok_or_else(|| needs("a port"))?,
             "root" => self.root = path(value).ok_or_else(|| needs("a path that begins with /"))?,
             "connections" => {
-                self.connections = number(value, 1, 48).ok_or_else(|| needs("1 to 48"))?;
+                self.connections = number(value, 1, 400).ok_or_else(|| needs("1 to 400"))?;
             }
             "requests" => {
                 self.requests =

@@ -1,7 +1,8 @@
 //! Hostile clients of the hosted system's web server, all at once, beside a good one of another
-//! address: its answers come, whole and within a bound, and nothing is left behind.
+//! address: its answers come, whole and within a bound, and nothing is left behind. The same of a
+//! crowd ([`super::crowd`]).
 
-use super::{ready, requests};
+use super::{crowd, ready, requests};
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
@@ -29,7 +30,7 @@ const MOST: Duration = Duration::from_millis(1500);
 /// The least number of its requests: less would say nothing.
 const LEAST: usize = 10;
 /// The addresses of the good client, and of the others. One address has half of the places.
-const GOOD: u8 = 2;
+pub const GOOD: u8 = 2;
 const HOSTILE: [u8; 3] = [1, 3, 4];
 /// Connections that are opened and dropped at random points of a request.
 const DROPPED: u32 = 2000;
@@ -55,24 +56,51 @@ const CUT: &[u8] =
 /// On the hosted system.
 pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = Report::default();
-    if !run.wants("hostile clients") {
-        return Ok(report);
+    let crowd = |port: u16, seed: u64| crowd::storm(port, seed, run.all);
+    let cases: [(&str, Storm<'_>, [Duration; 2]); 2] = [
+        ("hostile clients", &storm, [MOST, WORST]),
+        ("ten thousand connections", &crowd, crowd::BOUNDS),
+    ];
+    for (name, storm, bounds) in cases {
+        if run.wants(name) {
+            let judged = judge(run, storm, bounds);
+            report.count(name, judged.map_err(|e| format!("{e:#}")));
+        }
     }
+    Ok(report)
+}
+
+/// Lets hostile clients at a port, from a seed; how long each of the good client's requests took,
+/// sorted.
+type Storm<'a> = &'a dyn Fn(u16, u64) -> Result<Vec<Duration>>;
+
+/// Whether nine of ten answers and all of them come within the bounds, and nothing is left behind.
+fn judge(run: &Run, storm: Storm<'_>, bounds: [Duration; 2]) -> Result<()> {
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     let [port, control] = [free_port()?, free_port()?];
     let mut kernel = Kernel::prepare(&run.project, Machine::Hosted, Acceleration::Emulated)?;
     kernel.networks = vec![Network::sockets("host,192.0.2.0/24")];
+    // What a system of files and programs has room for, beside a share of its network's sockets.
+    let connections = if bounds == crowd::BOUNDS {
+        crowd::PLACES
+    } else {
+        32
+    };
     let script = format!(
         "format --force /dev/disk0 && mount /dev/disk0 /; mkdir /web && cp /boot/notes.txt /web\n\
          echo port {port} > /1; echo mount /hello web-hello ahead 2 > /2\n\
          echo mount /try web-try deadline 1s > /3; echo header 2s > /4\n\
-         cat /1 /2 /3 /4 > /web.conf; httpd; echo ready\n\
+         echo connections {connections} > /5; cat /1 /2 /3 /4 /5 > /web.conf; httpd; echo ready\n\
          echo | nc -l {control}; webs beside {port} {control}\n\
          httpd; sweep && echo swept; httpd stop\n"
     );
-    let deadline = Instant::now() + TIME;
+    let time = if run.all { TIME * 10 } else { TIME };
+    let deadline = Instant::now() + time;
     let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
-    let played = ready(&mut session, deadline).and_then(|_| play(&mut session, port, control));
+    let played = ready(&mut session, deadline).and_then(|_| {
+        let end = [port, control];
+        play(&mut session, end, storm, bounds)
+    });
     if played.is_err() {
         // The system waits for this.
         for _ in 0..2 {
@@ -80,25 +108,22 @@ pub fn hosted(run: &Run) -> Result<Report> {
         }
     }
     let (output, ended) = session.finish(deadline);
-    let judged = played.map_err(|e| format!("{e:#}")).and_then(|said| {
-        let whole = ["nothing left behind\n", "swept\n", "busy         0\n"];
-        match whole.iter().find(|w| !output.contains(**w)) {
-            Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
-            None => {
-                println!("  {said}");
-                Ok(())
-            }
-        }
-    });
-    report.count(
-        "hostile clients",
-        judged.map_err(|why| format!("{why}\n{output}")),
-    );
-    Ok(report)
+    let said = played.with_context(|| output.clone())?;
+    for whole in ["nothing left behind\n", "swept\n", "busy         0\n"] {
+        let whole_there = output.contains(whole);
+        ensure!(whole_there, "no `{}`, {ended:?}\n{output}", whole.trim());
+    }
+    println!("  {said}");
+    Ok(())
 }
 
 /// Two storms: what programs keep for good they have after the first.
-fn play(session: &mut Session, port: u16, control: u16) -> Result<String> {
+fn play(
+    session: &mut Session,
+    [port, control]: [u16; 2],
+    storm: Storm<'_>,
+    [most_wanted, worst_wanted]: [Duration; 2],
+) -> Result<String> {
     requests(port).context("before the storm")?;
     storm(port, 1).context("the first storm")?;
     tell(control)?;
@@ -115,8 +140,8 @@ fn play(session: &mut Session, port: u16, control: u16) -> Result<String> {
         times.len()
     );
     ensure!(
-        times.len() >= LEAST && most <= MOST && worst <= WORST,
-        "{said}; the bounds are {LEAST}, {MOST:?} and {WORST:?}"
+        times.len() >= LEAST && most <= most_wanted && worst <= worst_wanted,
+        "{said}; the bounds are {LEAST}, {most_wanted:?} and {worst_wanted:?}"
     );
     Ok(said)
 }
@@ -165,7 +190,12 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
             let dropped = &dropped;
             scope.spawn(move || drops(port, from, seed, dropped));
         }
-        let good = good(port, end, &dropped);
+        let last = end + Duration::from_secs(20);
+        let goes_on = || {
+            let now = Instant::now();
+            now < end || dropped.load(Relaxed) < DROPPED && now < last
+        };
+        let good = good(port, WORST * 2, goes_on);
         over.store(true, Relaxed);
         good.map_err(|error| first.lock().map(|mut first| *first = Some(error)))
             .unwrap_or_default()
@@ -182,12 +212,11 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// The good client: a connection for each request, or one for some, until the storm is over.
-fn good(port: u16, end: Instant, dropped: &AtomicU32) -> Result<Vec<Duration>> {
+/// The good client: a connection for each request, as long as the storm goes on.
+pub fn good(port: u16, patience: Duration, goes_on: impl Fn() -> bool) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
-    let last = end + Duration::from_secs(20);
     let mut buffer = vec![0; 4096];
-    while Instant::now() < end || dropped.load(Relaxed) < DROPPED && Instant::now() < last {
+    while goes_on() {
         let since = Instant::now();
         let (path, wanted) = match times.len() % 2 {
             0 => (
@@ -197,7 +226,7 @@ fn good(port: u16, end: Instant, dropped: &AtomicU32) -> Result<Vec<Duration>> {
             _ => ("/notes.txt", "Notes on this system"),
         };
         let stream = reach(port, GOOD).context("the good client cannot connect")?;
-        stream.set_read_timeout(Some(WORST * 2))?;
+        stream.set_read_timeout(Some(patience))?;
         write!(
             &stream,
             "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
