@@ -2,7 +2,8 @@
 //! generate files from contracts.
 //!
 //! Exit status: 0 if everything asked for was done, 1 if something was refused or failed, 2 if the
-//! command line was not understood, 3 if a check had to stop before it was complete.
+//! command line was not understood, 3 if a check had to stop before it was complete. Of `sing diff`,
+//! as of `diff`: 0 if there is no difference, 1 if there is one, 2 if it failed.
 #![forbid(unsafe_code)]
 
 mod analyze;
@@ -85,7 +86,17 @@ fn run(command: Command) -> u8 {
         } => inspect::run(&file, &views, &options),
         Command::Analyze(request) => analyze::run(&request),
         Command::Image(request) => image::system(&request),
-        Command::Contracts(request) => contracts::run(request),
+        Command::Contracts(request) => {
+            // As of `diff`: 1 says that the versions differ.
+            let failed = if request.is_diff() { 2 } else { 1 };
+            match contracts::run(request) {
+                Err(message) => {
+                    output::complain(format!("sing: {message}"));
+                    return failed;
+                }
+                done => done,
+            }
+        }
         Command::CheckSystem(subject) => check_system::run(&subject),
         Command::Disk(request) => disk::run(&request),
         Command::Run(request) => match run::run(&request) {

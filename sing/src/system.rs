@@ -96,6 +96,7 @@ pub fn plan(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Result<Plan, 
     }
     checker.unconnected(manifest);
     let mut problems = checker.problems;
+    two_texts(&images, &mut problems);
     restricted(manifest, &images, &mut problems);
     match sing_image::plan::infer(manifest, &Installed(&images)) {
         Ok(plan) if problems.is_empty() => Ok(plan),
@@ -103,6 +104,32 @@ pub fn plan(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Result<Plan, 
         Err(more) => {
             problems.extend(more);
             Err(problems)
+        }
+    }
+}
+
+/// Programs that mean different contracts by one name. They would start, and find at run time that
+/// they cannot speak with each other. Of each name, the first program of each further text is named.
+fn two_texts(images: &Images<'_>, problems: &mut Vec<String>) {
+    let mut all: BTreeMap<&str, Vec<(&Hash, &str)>> = BTreeMap::new();
+    for (program, image) in images {
+        for (table, identity) in image.contracts.iter().zip(&image.identities) {
+            let texts = all.entry(&table.name).or_default();
+            if texts.iter().all(|(known, _)| *known != identity) {
+                texts.push((identity, program));
+            }
+        }
+    }
+    for (contract, texts) in all {
+        let Some(((_, first), others)) = texts.split_first() else {
+            continue;
+        };
+        for (_, other) in others {
+            problems.push(format!(
+                "programs {first:?} and {other:?} mean different contracts by the name {contract:?}; \
+                 build both from the same text, or give one of the contracts another name (`sing diff` \
+                 of the two programs says how they differ)"
+            ));
         }
     }
 }
@@ -259,10 +286,7 @@ impl<'a> Checker<'a> {
             self.end(channel, side, end, image, tables.first().copied());
         }
         match tables.as_slice() {
-            [one, other] if one.1 != other.1 => self.problem(format!(
-                "{:?} and {:?} mean different contracts by the name {:?}; build both from the same text",
-                channel.imp.of, channel.exp.of, channel.contract
-            )),
+            // Two texts by one name are reported of the whole image.
             [] if all_known => self.problem(format!(
                 "neither {:?} nor {:?} knows the contract {:?} of the channel between them",
                 channel.imp.of, channel.exp.of, channel.contract
@@ -307,7 +331,9 @@ impl<'a> Checker<'a> {
                 side.name()
             ));
         }
-        if contract.is_some_and(|contract| !stands_for(contract, declared, image)) {
+        // One of the same name is another text, which is reported of the whole image.
+        let named = declared.contract == channel.contract;
+        if contract.is_some_and(|contract| !named && !stands_for(contract, declared, image)) {
             self.problem(format!(
                 "{place} is of contract {:?}, but the channel is of contract {:?}",
                 declared.contract, channel.contract

@@ -35,6 +35,18 @@ fn program(
     serves: &str,
     uses: &[(&str, &str)],
 ) -> String {
+    program_of(folder, name, category, serves, uses, CONTRACTS)
+}
+
+/// The same with contracts of its own.
+fn program_of(
+    folder: &Path,
+    name: &str,
+    category: &str,
+    serves: &str,
+    uses: &[(&str, &str)],
+    contracts_text: &str,
+) -> String {
     let text = |text: &str| -> String { text.bytes().map(|b| format!("\\{b:02x}")).collect() };
     let announced = match serves {
         "" => String::new(),
@@ -74,7 +86,7 @@ fn program(
         (func (export "sip_main") (result i32) i32.const 0)
         (@custom "singularity.manifest" "{}") (@custom "singularity.contracts" "{}"))"#,
         text(&manifest),
-        text(CONTRACTS)
+        text(contracts_text)
     );
     let path = folder.join(format!("{name}.wasm"));
     std::fs::write(&path, wat::parse_str(&module).unwrap()).unwrap();
@@ -180,6 +192,61 @@ fn all_that_keeps_a_system_from_starting_is_told_at_once() {
         "{text}"
     );
     assert!(!out.exists());
+}
+
+#[test]
+fn two_texts_by_one_name_are_refused_and_compared() {
+    let folder = folder("texts");
+    let other = CONTRACTS.replace(
+        "contract Clock { in message Ask(); out",
+        "contract Clock { in message Ask(); in message Set(); out",
+    );
+    let other = other.replacen(
+        "Ask? -> Tell! -> Start",
+        "(Ask? or Set?) -> Tell! -> Start",
+        1,
+    );
+    assert_ne!(other, CONTRACTS);
+    let uses = [("/clock", "Clock")];
+    let programs = [
+        program(&folder, "clock", "service", "clock", &[]),
+        program_of(&folder, "date", "app", "", &uses, &other),
+        program_of(&folder, "later", "app", "", &uses, &other),
+    ];
+    let manifest = r#"{"start": [], "services": [{"name": "clock"}]}"#;
+    let (status, text) = check(&folder, manifest, &programs);
+    assert_eq!(status, Some(1), "{text}");
+    let said = "programs \"clock\" and \"date\" mean different contracts by the name \"Clock\"";
+    assert!(text.contains(said), "{text}");
+    assert_eq!(
+        text.matches("mean different contracts").count(),
+        1,
+        "{text}"
+    );
+
+    let file = |program: &str| program.split_once('=').unwrap().1.to_owned();
+    let (old, new) = (file(&programs[0]), file(&programs[1]));
+    let (status, text) = sing(&["diff", &old, &new]);
+    assert_eq!(status, Some(1), "{text}");
+    for part in [
+        "Clock: changed\n  message Set() is new\n  state Start: Set? is new",
+        "  old importing side, new exporting side: nothing breaks",
+        "  new importing side, old exporting side: the old exporting side breaks in state Start: the importing side may send \
+         Set, a message that it does not know",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let (status, text) = sing(&["diff", "--json", &old, &new]);
+    assert_eq!(status, Some(1), "{text}");
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let clock = &found["contracts"][0];
+    assert_eq!(clock["name"], "Clock");
+    assert_eq!(clock["meetings"][1]["breaks"][0]["side"], "exporting side");
+    assert_eq!(
+        sing(&["diff", &new, &file(&programs[2])]),
+        (Some(0), String::new())
+    );
+    assert_eq!(sing(&["diff", &old, "no-such-file"]).0, Some(2));
 }
 
 #[test]

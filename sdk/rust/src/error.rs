@@ -38,6 +38,9 @@ pub enum Error {
     Network(TcpFault),
     /// Refused by a name server, for a reason that no call of the kernel has.
     Refused(Refusal),
+    /// The service's contract has this name, and another text than the one with which this program
+    /// was built. Build both from the same text; `sing diff` says how the texts differ.
+    OtherVersion(&'static str),
     /// A status that this version of the SDK does not know.
     Unknown(i32),
 }
@@ -79,7 +82,7 @@ impl Error {
             Error::Held => status::HELD,
             Error::File(_) | Error::Network(_) => status::BAD_STATE,
             Error::Refused(Refusal::TooLong | Refusal::BadPath) => status::BAD_ARGUMENT,
-            Error::Refused(_) => status::NOT_FOUND,
+            Error::Refused(_) | Error::OtherVersion(_) => status::NOT_FOUND,
             Error::Unknown(code) => code,
         }
     }
@@ -89,6 +92,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Refused(reason) => f.write_str(describe(*reason)),
+            Error::OtherVersion(contract) => write!(f, "speaks another version of {contract}"),
             Error::Unknown(code) => write!(f, "unknown status {code}"),
             Error::File(fault) => fault.fmt(f),
             Error::Network(fault) => fault.fmt(f),

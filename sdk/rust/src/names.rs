@@ -26,7 +26,7 @@ use crate::contracts::{
 };
 use crate::path;
 use crate::pattern;
-use crate::rt::{Text, Vector, Waitable};
+use crate::rt::{Text, TypedEndpoint, Vector, Waitable};
 use crate::sys;
 use crate::walk;
 use alloc::format;
@@ -66,11 +66,33 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such service, or it refused; [`Error::NoResources`]
-    /// where it has no room, or this program its share; [`Error::Refused`] with
-    /// [`Refusal::OtherContract`] where the service is of another.
-    pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
+    /// where it has no room, or this program its share; [`Error::OtherVersion`] where the service's
+    /// contract has the name of the channel's and another text, and [`Error::Refused`] with
+    /// [`Refusal::OtherContract`] where it has another name.
+    pub fn bind<E>(&mut self, path: &str, exp: E) -> Result<(), Error>
+    where
+        E: TypedEndpoint + Into<Service>,
+    {
+        match self.bind_service(path, exp.into()) {
+            Err(Error::Refused(Refusal::OtherContract)) => Err(self.mismatch(path, E::CONTRACT)),
+            bound => bound,
+        }
+    }
+
+    /// The reason why the service at a path is not of a contract of this name: it names its own
+    /// contract where names are listed. A wrong name there leads to a wrong reason, not to a channel.
+    fn mismatch(&mut self, path: &str, contract: &'static str) -> Error {
+        let found = self.find(&pattern::literal(path)).unwrap_or_default();
+        let same = |found: &Found| found.kind == NameKind::Service && found.detail == contract;
+        match found.iter().any(same) {
+            true => Error::OtherVersion(contract),
+            false => Error::Refused(Refusal::OtherContract),
+        }
+    }
+
+    fn bind_service(&mut self, path: &str, mut exp: Service) -> Result<(), Error> {
         use NamespaceContract::imp::Binding;
-        let (mut exp, mut repeats) = (exp.into(), Repeats::new());
+        let mut repeats = Repeats::new();
         loop {
             let path = Text::new(path)?;
             let answer = match self.take()?.call_bind(path, 0, exp) {
@@ -389,5 +411,61 @@ impl Iterator for Search<'_> {
                 Err(reason) => return Some(Err(reason)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A name server whose only service is at `/clock`, of a contract of this name that no client's
+    /// channel has. It refuses one bind, and says what is there if it is asked.
+    fn server(channel: NamespaceContract::Exp<NamespaceContract::Start>, contract: &str) {
+        use NamespaceContract::exp::Ready;
+        let Ready::Bind(_, _, exp, asked) = channel.send_success().recv() else {
+            panic!("a client that does not bind");
+        };
+        let ready = asked.send_nak_bind(Refusal::OtherContract, exp);
+        let Ready::Find(spec, _, _, asked) = ready.recv() else {
+            panic!("a client that does not ask what is there");
+        };
+        assert_eq!(spec.get().as_deref(), Some("/clock"));
+        let text = |text: &str| Text::new(text).expect("a block");
+        let one = FindResponse {
+            kind: NameKind::Service,
+            path: 5,
+            detail: contract.len() as u32,
+        };
+        let results = Vector::from_slice(&[one]).expect("a block");
+        let found = text(&format!("clock{contract}"));
+        asked.send_ack_find(1, results, found, text(""), text(""));
+    }
+
+    /// The reason why a bind of a `ServiceContract` is refused there. (There are no derived contracts
+    /// without a kernel.)
+    fn refused_by_a(contract: &str) -> Result<(), Error> {
+        let (imp, exp) = NamespaceContract::new_channel()?;
+        thread::scope(|scope| {
+            let server = scope.spawn(|| server(exp, contract));
+            let mut names = Names::new(imp)?;
+            let (_service, exp) = ServiceContract::new_channel()?;
+            let bound = names.bind("/clock", exp);
+            let _ = server.join();
+            bound
+        })
+    }
+
+    #[test]
+    fn another_text_by_the_same_name_is_another_version() {
+        let refused = refused_by_a("ServiceContract");
+        assert_eq!(refused, Err(Error::OtherVersion("ServiceContract")));
+        let words = refused.map_err(|error| format!("{error}"));
+        assert_eq!(
+            words,
+            Err(String::from("speaks another version of ServiceContract"))
+        );
+        let refused = refused_by_a("FileContract");
+        assert_eq!(refused, Err(Error::Refused(Refusal::OtherContract)));
     }
 }

@@ -176,6 +176,15 @@ images, also as --bin FILE) and systems given, who serves and who uses it.",
         text: "Counts contracts, messages and states in texts, modules, images and system images.",
     },
     About {
+        name: "diff",
+        summary: "compares two versions of contracts",
+        usage: "sing diff [--json] OLD NEW",
+        text: "\
+Compares the contracts of two texts, modules, images or system images: what has changed, and which side breaks where
+only the other one is built anew, by which message in which state. --json: for a program instead of for a reader.
+Exit status as of `diff`: 0 no difference, 1 differences, 2 a file does not read.",
+    },
+    About {
         name: "bind",
         summary: "writes C headers for contracts",
         usage: "sing bind c -o DIR FILE.contract...",

@@ -45,6 +45,10 @@ fn commands_about_contracts_are_understood() {
             matches!(r, Request::Count { each: true, .. })
         }),
         (
+            "diff a --json b",
+            |r: &Request| matches!(r, Request::Diff { json: true, old, .. } if *old == PathBuf::from("a")),
+        ),
+        (
             "bind c -o d a",
             |r: &Request| matches!(r, Request::Bind { files, .. } if files == &[PathBuf::from("a")]),
         ),
@@ -52,12 +56,15 @@ fn commands_about_contracts_are_understood() {
             "doc a --system s -o d --bin b",
             |r: &Request| matches!(r, Request::Doc { files, system: Some(_), .. } if files.len() == 2),
         ),
-    ] as [(&str, fn(&Request) -> bool); 4]
+    ] as [(&str, fn(&Request) -> bool); 5]
     {
         let Ok(Command::Contracts(request)) = line(text) else {
             panic!("{text}")
         };
         assert!(fits(&request), "{text}");
+    }
+    for text in ["diff a", "diff a b c"] {
+        assert!(line(text).is_err(), "{text}");
     }
     assert!(matches!(line("bind --help"), Ok(Command::HelpOf(_))));
 }

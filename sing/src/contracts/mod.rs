@@ -1,7 +1,8 @@
-//! The commands for contracts: format, count, document, and bind to C.
+//! The commands for contracts: format, count, compare, document, and bind to C.
 
 mod bind;
 mod count;
+mod diff;
 mod doc;
 mod fmt;
 mod sources;
@@ -21,6 +22,11 @@ pub enum Request {
         files: Vec<PathBuf>,
         each: bool,
     },
+    Diff {
+        old: PathBuf,
+        new: PathBuf,
+        json: bool,
+    },
     Bind {
         files: Vec<PathBuf>,
         out: PathBuf,
@@ -32,13 +38,20 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether it compares two versions.
+    pub fn is_diff(&self) -> bool {
+        matches!(self, Request::Diff { .. })
+    }
+}
+
 /// Names of the commands.
-pub const COMMANDS: [&str; 4] = ["fmt", "doc", "count", "bind"];
+pub const COMMANDS: [&str; 5] = ["fmt", "doc", "count", "diff", "bind"];
 
 /// Parses the rest of a command line; `None` on a request for help.
 pub fn parse(command: &str, parser: &mut Parser) -> Result<Option<Request>, lexopt::Error> {
     let mut files: Vec<PathBuf> = Vec::new();
-    let (mut check, mut each) = (false, false);
+    let (mut check, mut each, mut json) = (false, false, false);
     let (mut language, mut out, mut system) = (None, None, None);
     while let Some(arg) = parser.next()? {
         match (command, arg) {
@@ -52,6 +65,7 @@ pub fn parse(command: &str, parser: &mut Parser) -> Result<Option<Request>, lexo
             (_, Arg::Value(file)) => files.push(file.into()),
             ("fmt", Arg::Long("check")) => check = true,
             ("count", Arg::Long("each")) => each = true,
+            ("diff", Arg::Long("json")) => json = true,
             (_, other) => return Err(other.unexpected()),
         }
     }
@@ -60,6 +74,11 @@ pub fn parse(command: &str, parser: &mut Parser) -> Result<Option<Request>, lexo
             Some(other) => format!("there are no bindings for {other:?}; there are for: c").into(),
             None => "say for which language: sing bind c -o DIR FILE.contract...".into(),
         });
+    }
+    if command == "diff" {
+        let [old, new] = <[PathBuf; 2]>::try_from(files)
+            .map_err(|_| "name two files, of the old version and of the new one")?;
+        return Ok(Some(Request::Diff { old, new, json }));
     }
     if files.is_empty() {
         return Err("name at least one file".into());
@@ -84,6 +103,7 @@ pub fn run(request: Request) -> Result<bool, String> {
     match request {
         Request::Fmt { files, check } => fmt::run(&files, check),
         Request::Doc { files, system, out } => doc::run(&files, system.as_ref(), &out),
+        Request::Diff { old, new, json } => diff::run(&old, &new, json),
         Request::Bind { files, out } => bind::run(&files, &out),
         Request::Count { files, each } => count::run(&files, each),
     }

@@ -50,13 +50,13 @@ sing_sdk::contract!(
       state Start: Take? -> closed;
     }
 
-    // Adds requests: an importer that knows Reader alone goes on as before; an exporter would not
+    // Adds requests: an importer that knows Browser alone goes on as before; an exporter would not
     // understand them.
-    contract Reader {
+    contract Browser {
       in message Read(); out message Data(uint n);
       state Ready: Read? -> Data! -> Ready;
     }
-    contract Writer : Reader {
+    contract Writer : Browser {
       in message Write(uint n); out message Written();
       override state Ready: one { Read? -> Data! -> Ready; Write? -> Written! -> Ready; }
     }
@@ -90,7 +90,7 @@ sing_sdk::contract!(
     }
 
     rep struct Node { uint value; Node*? in ExHeap left; Node*? in ExHeap right; byte[]? in ExHeap name; }
-    contract Forest {
+    contract Grove {
       in message Plant(Node* in ExHeap tree);
       out message Felled(Node* in ExHeap tree);
       state Start: Plant? -> Felled! -> Start;
@@ -218,7 +218,7 @@ fn child() -> i32 {
 /// here and now.
 fn stands_for_its_base() -> Check {
     let (imp, exp) = Writer::new_channel()?;
-    let reader: Reader::Imp<Reader::Ready> = imp.into();
+    let reader: Browser::Imp<Browser::Ready> = imp.into();
     let waiting = reader.send_read();
     let Writer::exp::Ready::Read(exp) = exp.recv() else {
         return Ok(false);
@@ -230,11 +230,11 @@ fn stands_for_its_base() -> Check {
     Ok(n == 9 && again.is_ok())
 }
 
-/// If it does not, the kernel refuses: an exporter that knows Reader alone would not understand
+/// If it does not, the kernel refuses: an exporter that knows Browser alone would not understand
 /// Write.
 fn does_not_stand_for_its_base() -> Check {
     let (_imp, exp) = Writer::new_channel()?;
-    let refused = exp.into_endpoint().cast::<Reader::Exp<Reader::Ready>>();
+    let refused = exp.into_endpoint().cast::<Browser::Exp<Browser::Ready>>();
     Ok(refused.is_err())
 }
 
@@ -309,7 +309,7 @@ const NODES: u32 = 1000;
 
 /// A tree goes there and back and is whole.
 fn trees_move() -> Check {
-    let (imp, exp) = Forest::new_channel()?;
+    let (imp, exp) = Grove::new_channel()?;
     let waiting = imp.send_plant(tree(NODES)?);
     let (mut tree, exp) = exp.recv_plant()?;
     // A part is read in place.
@@ -327,12 +327,12 @@ fn trees_are_given_back() -> Check {
     let during = blocks()?;
     drop(own);
     let dropped = blocks()?;
-    let (imp, exp) = Forest::new_channel()?;
+    let (imp, exp) = Grove::new_channel()?;
     let waiting = imp.send_plant(tree(NODES)?);
     drop(exp);
     drop(waiting);
     let on_its_way = blocks()?;
-    let (imp, exp) = Forest::new_channel()?;
+    let (imp, exp) = Grove::new_channel()?;
     drop(exp);
     drop(imp.send_plant(tree(NODES)?));
     let refused = blocks()?;
