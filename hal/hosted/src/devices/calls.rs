@@ -17,9 +17,10 @@
 
 use super::mmio::{Model, TURN, Ticket, Transport};
 use super::queue::{Chain, bytes};
-use crate::signals;
-use crate::thread::Kernel;
+use crate::baton::Baton;
 use crate::wakers::Wakers;
+use crate::signals::beside;
+use crate::{HostedHal, hosted};
 use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -76,8 +77,8 @@ pub struct Port {
     state: Mutex<State>,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
-    /// The system is to end.
-    stops: AtomicBool,
+    /// Who runs the kernel.
+    baton: Baton,
 }
 
 #[derive(Default)]
@@ -89,7 +90,7 @@ struct State {
     /// Places of answers, by the requests' numbers.
     open: HashMap<u64, Arc<Place>>,
     last: u64,
-    device: Option<(Arc<Transport>, Kernel)>,
+    device: Option<Arc<Transport>>,
     ended: Option<i32>,
 }
 
@@ -99,7 +100,7 @@ impl Default for Port {
             process: std::process::id(),
             state: Mutex::default(),
             wakers: Arc::default(),
-            stops: AtomicBool::new(false),
+            baton: Baton::default(),
         }
     }
 }
@@ -150,6 +151,12 @@ impl Pending {
         }
         let start = Instant::now();
         while !self.place.done.load(SeqCst) {
+            // Nobody runs the kernel, which has something to do: perhaps this.
+            if self.port.baton.is_wanted()
+                && let Some(hosted) = self.port.lend()
+            {
+                self.port.run(hosted, self.id);
+            }
             let looked = start.elapsed();
             if looked > GRACE {
                 self.tell();
@@ -174,6 +181,13 @@ impl Pending {
     fn tell(&mut self) {
         if std::mem::take(&mut self.untold) && super::due() {
             self.port.interrupt();
+        }
+    }
+
+    /// The same, if the kernel sleeps.
+    fn tell_sleeper(&mut self) {
+        if self.port.baton.rests() {
+            self.tell();
         }
     }
 
@@ -208,6 +222,54 @@ impl Pending {
 }
 
 impl Port {
+    /// Hands the system a request, and waits for the answer. The system runs on this thread
+    /// meanwhile, unless another runs it already.
+    #[must_use]
+    pub fn call(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        time: u64,
+        name: &str,
+        bytes: &[u8],
+    ) -> Reply {
+        if self.is_elsewhere() {
+            return Reply::ended();
+        }
+        let lent = self.lend();
+        let mut pending = self.put_in(op, process, time, name, bytes);
+        match lent {
+            Some(hosted) => self.run(hosted, pending.id),
+            None => pending.tell_sleeper(),
+        }
+        pending.wait()
+    }
+
+    /// The machine, if nobody runs its kernel and this thread may: it is the one to do that now.
+    fn lend(&self) -> Option<&'static HostedHal> {
+        if !self.baton.take() {
+            return None;
+        }
+        // The machine of this port: it goes only when the system has ended, which keeps the baton.
+        // What the host has for its sockets, the system's own thread looks for when the kernel rests.
+        let machine = hosted().filter(|hosted| hosted.devices.idle().is_none() && beside::lend());
+        if machine.is_none() {
+            self.baton.give();
+        }
+        machine
+    }
+
+    /// Runs the kernel on this thread, which was lent, until it is idle or this request is answered.
+    fn run(&self, hosted: &HostedHal, id: u64) {
+        self.baton.run(hosted, id);
+        self.baton.give();
+    }
+
+    /// Who runs the kernel.
+    pub(crate) fn baton(&self) -> &Baton {
+        &self.baton
+    }
+
     /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
     /// answer is asked for.
     pub fn ask(
@@ -218,15 +280,29 @@ impl Port {
         name: &str,
         bytes: &[u8],
     ) -> Pending {
-        let place = Arc::new(Place::default());
         if self.is_elsewhere() {
             return Pending {
-                place,
+                place: Arc::default(),
                 port: Arc::clone(self),
                 id: 0,
                 untold: false,
             };
         }
+        let mut pending = self.put_in(op, process, time, name, bytes);
+        pending.tell_sleeper();
+        pending
+    }
+
+    /// Hands the system a request, in the process that it is in, and tells nobody.
+    fn put_in(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        time: u64,
+        name: &str,
+        bytes: &[u8],
+    ) -> Pending {
+        let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;
         let id = state.last;
@@ -256,9 +332,6 @@ impl Port {
         // Also where the line was high already: its interrupt may be due since an earlier request
         // that nobody has asked for yet.
         pending.untold = true;
-        if signals::sleeps() {
-            pending.tell();
-        }
         pending
     }
 
@@ -294,7 +367,7 @@ impl Port {
     /// [due](super::due) then.
     fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) {
         while let Some((ticket, message)) = state.next() {
-            let Some((transport, _)) = state.device.clone() else {
+            let Some(transport) = state.device.clone() else {
                 break;
             };
             // The kernel takes the lock as soon as it sees the request.
@@ -314,34 +387,22 @@ impl Port {
         std::process::id() != self.process
     }
 
-    /// Whether the system is to end. Asked by signal handlers.
-    pub(crate) fn stops(&self) -> bool {
-        self.stops.load(SeqCst)
-    }
-
     /// Has the system end soon.
     pub(crate) fn stop(&self) {
-        self.stops.store(true, SeqCst);
+        self.baton.stop();
         self.interrupt();
     }
 
-    /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.
-    /// While Linux refuses the signal this waits, until the kernel has looked by itself or ended.
+    /// Interrupts the thread that runs the kernel, or wakes the system's, so that it looks at what has
+    /// come, and whether it is to end. While Linux refuses the signal this waits, until the kernel has
+    /// looked by itself or ended.
     pub(crate) fn interrupt(&self) {
-        while !self.try_interrupt() {
+        while !self.baton.kick() {
             std::thread::sleep(AGAIN);
-            if !super::due() && !self.stops() {
+            if !super::due() && !self.baton.stops() {
                 return;
             }
         }
-    }
-
-    /// Whether the kernel's thread was interrupted, or there is none.
-    fn try_interrupt(&self) -> bool {
-        let state = locked(&self.state);
-        // With the lock: who has it ended takes the thread out first.
-        let device = state.device.as_ref();
-        device.is_none_or(|(_, kernel)| kernel.try_signal(signals::DEVICE))
     }
 
     /// Waits for the thread that calls wakers, of a system that has ended.
@@ -369,7 +430,7 @@ impl Port {
         drop(state);
         // A thread may be filling a block still: this waits for it, and then none reaches memory of
         // the system's any more. Without the lock, which the model takes for it.
-        if let Some((transport, _)) = device {
+        if let Some(transport) = device {
             transport.reset();
         }
         for place in open.into_values() {
@@ -405,7 +466,7 @@ impl Reply {
 
 /// Makes the device. The calling thread is the kernel's.
 pub(super) fn start(port: &Arc<Port>, transport: &Arc<Transport>) -> Box<dyn Model> {
-    locked(&port.state).device = Some((Arc::clone(transport), Kernel::this()));
+    locked(&port.state).device = Some(Arc::clone(transport));
     Box::new(Calls {
         port: Arc::clone(port),
         moved: 0,
@@ -473,6 +534,9 @@ impl Model for Calls {
             && let Some(place) = self.port.take(answer.id)
         {
             place.put(self.reply(&answer, chain), &self.port.wakers);
+            if let Some(hosted) = hosted() {
+                self.port.baton.answered(answer.id, hosted);
+            }
         }
         Some(0)
     }
