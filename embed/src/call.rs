@@ -91,13 +91,7 @@ impl<'s> Program<'s> {
     }
 
     /// Asks, with the system on this thread while it is nobody else's.
-    fn ask_here(
-        &self,
-        op: Op,
-        process: u64,
-        name: &str,
-        bytes: &[u8],
-    ) -> Result<Vec<u8>, Error> {
+    fn ask_here(&self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         checked(op, name, bytes)?;
         let port = self.system.port();
         self.result(port.call(op, process, self.time(), name, bytes))

@@ -20,9 +20,9 @@
 //!   soon as these are interrupted, which they are then.
 //! - The system's thread gives the baton to nobody when the system has ended.
 
+use crate::HostedHal;
 use crate::devices::{self, Idle, Next};
 use crate::signals::{self, DEVICE, KERNEL};
-use crate::HostedHal;
 use sing_arch::switch;
 use sing_kernel::hal::{LINE_POWER, LINE_TIMER};
 use sing_kernel::interrupt::has_work;
@@ -303,8 +303,8 @@ impl Baton {
             }
         };
         // SAFETY: a thread that waits for this to be over before it ends.
-        let sent = to == 0
-            || unsafe { libc::pthread_kill(to, signals::number(DEVICE)) } != libc::EAGAIN;
+        let sent =
+            to == 0 || unsafe { libc::pthread_kill(to, signals::number(DEVICE)) } != libc::EAGAIN;
         self.kickers.fetch_sub(1, SeqCst);
         sent
     }

@@ -21,6 +21,7 @@ pub fn check(run: &Run) -> Result<Report> {
     line.extend(["-p", "sing-embed", "-p", "sing-hosted"]);
     line.extend([
         "--test", "calls", "--test", "callers", "--test", "returned", "--test", "embedded",
+        "--test", "lent",
     ]);
     line.extend(run.filter.as_deref());
     line.extend(["--", "--include-ignored"]);

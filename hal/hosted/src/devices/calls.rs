@@ -18,8 +18,8 @@
 use super::mmio::{Model, TURN, Ticket, Transport};
 use super::queue::{Chain, bytes};
 use crate::baton::Baton;
-use crate::wakers::Wakers;
 use crate::signals::beside;
+use crate::wakers::Wakers;
 use crate::{HostedHal, hosted};
 use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
 use std::collections::{HashMap, VecDeque};

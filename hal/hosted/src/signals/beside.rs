@@ -18,8 +18,8 @@
 //! - No handler allocates or takes a lock.
 
 use super::{
-    ALTERNATE, CONSOLE, DEVICE, FAULTS, Handler, KERNEL, NUMBERS, OUTPUT, TIMER, alternate_stack, block,
-    check_frames, install, interrupts, on_fault, on_interrupt, set,
+    ALTERNATE, CONSOLE, DEVICE, FAULTS, Handler, KERNEL, NUMBERS, OUTPUT, TIMER, alternate_stack,
+    block, check_frames, install, interrupts, on_fault, on_interrupt, set,
 };
 use crate::thread::this_thread;
 use libc::{c_int, c_void, siginfo_t};
