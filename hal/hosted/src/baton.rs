@@ -16,8 +16,8 @@
 //! - Whoever gives the baton back looks afterwards whether there is something to do, and wakes the
 //!   system's thread for it; whoever has something to do says so first, and looks then for a holder
 //!   to interrupt. So nothing waits unseen.
-//! - A thread that a holder has been serving is done leaves the kernel, even if others run there, as
-//!   soon as these are interrupted, which they are then.
+//! - A holder whose answer has come leaves the kernel though others run there: these are interrupted
+//!   for that.
 //! - The system's thread gives the baton to nobody when the system has ended.
 
 use crate::HostedHal;
@@ -213,9 +213,7 @@ impl Baton {
         // `first_frame`, is used once: until it is saved again nobody else has the baton.
         unsafe { switch::switch_with(self.back.as_ptr(), self.kernel.load(Relaxed), 0) };
         KERNEL.store(0, SeqCst);
-        while self.kickers.load(SeqCst) != 0 {
-            std::thread::yield_now();
-        }
+        self.outwait();
         if self.kicked.load(Relaxed) {
             self.kicked.store(false, SeqCst);
             // Any system call: Linux delivers what is pending on the way back.
@@ -312,8 +310,19 @@ impl Baton {
     /// The system's thread is about to end: nobody signals to it any more.
     pub(crate) fn end(&self) {
         self.system.store(0, SeqCst);
+        self.outwait();
+    }
+
+    /// Waits until nobody is about to signal any more.
+    fn outwait(&self) {
+        let mut turns = 0;
         while self.kickers.load(SeqCst) != 0 {
-            std::thread::yield_now();
+            turns += 1;
+            // A thread of a higher priority would not let the other go on by yielding.
+            match turns % 64 {
+                0 => std::thread::sleep(AGAIN),
+                _ => std::thread::yield_now(),
+            }
         }
     }
 }

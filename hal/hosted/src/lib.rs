@@ -23,6 +23,7 @@ mod heap;
 mod input;
 mod load;
 mod memory;
+mod origin;
 mod output;
 mod ranges;
 mod report;

@@ -9,8 +9,8 @@ use sing_hosted::embed::{Image, Running};
 use sing_hosted::{Config, Port, Reply};
 use sing_kernel::Options;
 use std::arch::asm;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -186,15 +186,19 @@ fn a_program_goes_on_on_another_thread() {
     }
     let system = start();
     let right = sum(TURNS).to_le_bytes();
-    let over = AtomicBool::new(false);
+    let (over, ready) = (AtomicBool::new(false), Barrier::new(4));
     thread::scope(|scope| {
         // Each thread blocks a signal of its own.
         let others = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH].map(|signal| {
-            let (system, over) = (&system, &over);
+            let (system, over, ready) = (&system, &over, &ready);
             scope.spawn(move || {
                 block(&[signal]);
-                call(system.port(), b"echo on");
+                // It has a stack of its own for handlers when it has run the system.
+                while alternate().1 < 64 << 10 {
+                    call(system.port(), b"echo on");
+                }
                 let before = (blocked(), alternate());
+                ready.wait();
                 let mut calls = 0;
                 while !over.load(SeqCst) {
                     assert_eq!(call(system.port(), b"echo on").bytes, b"on");
@@ -203,9 +207,10 @@ fn a_program_goes_on_on_another_thread() {
                     // Now and then nobody calls, and the system's own thread takes over.
                     thread::sleep(Duration::from_micros(calls % 13 * 100));
                 }
-                calls
+                alternate()
             })
         });
+        ready.wait();
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(3) {
             let mut sums: Vec<_> = (0..2)
@@ -220,9 +225,10 @@ fn a_program_goes_on_on_another_thread() {
             }
         }
         over.store(true, SeqCst);
-        for other in others {
-            assert!(other.join().unwrap() > 100);
-        }
+        let mut stacks = others.map(|other| other.join().unwrap());
+        stacks.sort_unstable();
+        let apart = stacks.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0);
+        assert!(apart, "alternate stacks: {stacks:?}");
     });
 }
 

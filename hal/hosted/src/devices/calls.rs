@@ -3,26 +3,28 @@
 //!
 //! It looks like a virtio device with two queues: blocks that it fills with requests, on the thread
 //! of the host that makes one, and answers, which it reads on the kernel's thread when the driver
-//! adds them. It has no thread of its own.
+//! adds them. It has no thread of its own. A thread that waits for its answer is the kernel's itself
+//! meanwhile, unless another is ([`Baton`]).
 //!
 //! Invariants:
 //! - A request is in `waiting`, in memory of the host's, or with the driver, until it is answered.
-//! - Nothing of the host's runs on the kernel's thread: an answer is put down, and the thread that
+//! - Nothing of the host's runs within the kernel: an answer is put down, and the thread that
 //!   waits for it is woken.
 //! - What a driver answers to nothing is not copied, and of what it hands in at once no more than a
 //!   turn may move, beside the first answer: the whole system waits for it.
-//! - A process that was made by a fork has no system, as it has no thread of the kernel's: nothing
+//! - A process that was made by a fork has no system, whose threads it does not have: nothing
 //!   here takes a lock there, which a thread that is not there might have, or waits.
 //! - Once the system has ended, every request has an answer: that it has.
 
 use super::mmio::{Model, TURN, Ticket, Transport};
 use super::queue::{Chain, bytes};
 use crate::baton::Baton;
+use crate::origin::Origin;
 use crate::signals::beside;
 use crate::wakers::Wakers;
 use crate::{HostedHal, hosted};
 use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,7 +75,7 @@ struct Waiter {
 /// The host's end of the device.
 pub struct Port {
     /// The process that the system is in.
-    process: u32,
+    origin: Origin,
     state: Mutex<State>,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
@@ -88,7 +90,7 @@ struct State {
     /// Blocks that the driver has handed in.
     free: VecDeque<Ticket>,
     /// Places of answers, by the requests' numbers.
-    open: HashMap<u64, Arc<Place>>,
+    open: BTreeMap<u64, Arc<Place>>,
     last: u64,
     device: Option<Arc<Transport>>,
     ended: Option<i32>,
@@ -97,7 +99,7 @@ struct State {
 impl Default for Port {
     fn default() -> Port {
         Port {
-            process: std::process::id(),
+            origin: Origin::default(),
             state: Mutex::default(),
             wakers: Arc::default(),
             baton: Baton::default(),
@@ -149,6 +151,22 @@ impl Pending {
         if self.port.is_elsewhere() {
             return Reply::ended();
         }
+        if !self.place.done.load(SeqCst) {
+            self.look();
+        }
+        loop {
+            let mut state = locked(&self.place.state);
+            if let Some(reply) = state.reply.take() {
+                return reply;
+            }
+            state.thread = Some(std::thread::current());
+            drop(state);
+            std::thread::park();
+        }
+    }
+
+    /// Looks for the answer for a while.
+    fn look(&mut self) {
         let start = Instant::now();
         while !self.place.done.load(SeqCst) {
             // Nobody runs the kernel, which has something to do: perhaps this.
@@ -165,15 +183,6 @@ impl Pending {
                 break;
             }
             core::hint::spin_loop();
-        }
-        loop {
-            let mut state = locked(&self.place.state);
-            if let Some(reply) = state.reply.take() {
-                return reply;
-            }
-            state.thread = Some(std::thread::current());
-            drop(state);
-            std::thread::park();
         }
     }
 
@@ -384,7 +393,7 @@ impl Port {
     /// Whether the system is in another process, of which this one is a fork.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        std::process::id() != self.process
+        self.origin.is_elsewhere()
     }
 
     /// Has the system end soon.
