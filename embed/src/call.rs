@@ -68,7 +68,7 @@ impl<'s> Program<'s> {
     /// # Errors
     /// [`Error`] says what has become of the process.
     pub fn call(&self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        self.begin(bytes).wait()
+        self.ask_here(Op::Call, 0, &self.name, bytes)
     }
 
     /// The same without waiting: the call is under way when this returns, and is a future.
@@ -90,22 +90,30 @@ impl<'s> Program<'s> {
         })
     }
 
+    /// Asks, with the system on this thread while it is nobody else's.
+    fn ask_here(&self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        checked(op, name, bytes)?;
+        let port = self.system.port();
+        self.result(port.call(op, process, self.time(), name, bytes))
+    }
+
     fn ask<'p>(&'p self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Call<'p> {
-        let checked = match bytes.is_empty() && op != Op::Open {
-            true => Err(Error::Empty),
-            false => checked(name, bytes),
-        };
-        let pending = checked.map_err(Some).map(|()| {
-            let time = self.limits.time.map_or(NEVER, |time| {
-                u64::try_from(time.as_nanos()).unwrap_or(NEVER)
-            });
-            self.system.port().ask(op, process, time, name, bytes)
+        let pending = checked(op, name, bytes).map_err(Some).map(|()| {
+            let port = self.system.port();
+            port.ask(op, process, self.time(), name, bytes)
         });
         Call {
             program: self,
             pending,
             over: false,
         }
+    }
+
+    /// The time that a call may take, in nanoseconds.
+    fn time(&self) -> u64 {
+        self.limits.time.map_or(NEVER, |time| {
+            u64::try_from(time.as_nanos()).unwrap_or(NEVER)
+        })
     }
 
     fn result(&self, reply: Reply) -> Result<Vec<u8>, Error> {
@@ -136,7 +144,10 @@ impl<'s> Program<'s> {
     }
 }
 
-fn checked(name: &str, bytes: &[u8]) -> Result<(), Error> {
+fn checked(op: Op, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    if bytes.is_empty() && op != Op::Open {
+        return Err(Error::Empty);
+    }
     let too_long = |what: String, bytes, most| Error::TooLong { what, bytes, most };
     if name.len() > NAME {
         let what = format!("the name {}...", name.chars().take(20).collect::<String>());
@@ -155,7 +166,7 @@ impl Process<'_> {
     /// [`Error`] says what has become of it. After all but [`Error::Refused`] and
     /// [`Error::TooLong`] it has ended.
     pub fn call(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        self.begin(bytes).wait()
+        self.program.ask_here(Op::Ask, self.number, "", bytes)
     }
 
     /// The same without waiting: the call is under way when this returns, and is a future. A

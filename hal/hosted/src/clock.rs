@@ -48,6 +48,11 @@ impl Noted {
         }
     }
 
+    /// Clears it: another thread runs the kernel from here on.
+    pub(crate) fn forget(&self) {
+        self.0.store(0, Relaxed);
+    }
+
     /// Returns how long the thread has worked since the note, and clears it; 0 if nothing is noted.
     pub(crate) fn take(&self) -> u64 {
         match self.0.swap(0, Relaxed) {

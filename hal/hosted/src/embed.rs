@@ -1,7 +1,8 @@
-//! A system inside a program: on a thread of its own, and given back when it has ended.
+//! A system inside a program: on a thread of its own and on those that call ([`crate::baton`]), and
+//! given back when it has ended.
 //!
-//! The kernel runs on a stack beside the thread's own, and leaves it by a switch back when the
-//! system ends, from wherever it is. Then the kernel forgets everything, and the machine is taken
+//! The kernel runs on a stack beside the threads' own, and leaves it by a switch back when the
+//! system ends, from wherever it is; the system's thread learns that if it was another. Then the kernel forgets everything, and the machine is taken
 //! down in the opposite order of its making.
 //!
 //! Invariants:
@@ -11,6 +12,7 @@
 //! - When [`Running`] has been dropped, the thread has ended: nobody signals to it from then on, and its
 //!   memory, its descriptors and its handlers are as before the start.
 
+use crate::baton::{Baton, baton};
 use crate::memory::unmap;
 use crate::{Config, Error, HostedHal, Port, signals};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
@@ -25,7 +27,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -35,8 +37,6 @@ const STACK: u64 = 1 << 20;
 const LINES: usize = 1000;
 const LINE: usize = 1000;
 
-/// The stack pointer of the thread's own execution, while the kernel runs.
-static BACK: AtomicU64 = AtomicU64::new(0);
 /// The status with which the system has ended.
 static STATUS: AtomicI32 = AtomicI32::new(0);
 
@@ -325,8 +325,16 @@ fn run(hal: &'static HostedHal, options: Options, image: &Mapped, stack: &Mapped
     let argument = Box::into_raw(start) as u64;
     // SAFETY: a stack of this function's, a page's multiple, without another user.
     let sp = unsafe { switch::first_frame(stack.0.end, first, argument) };
-    // SAFETY: `sp` was made above and is used once; `BACK` is a static.
-    unsafe { switch::switch_with(BACK.as_ptr(), sp, 0) };
+    // There is one: the machine is inside a program.
+    let Some(baton) = baton(hal) else { return };
+    baton.start(sp);
+    baton.run(hal, 0);
+    while !baton.has_ended() {
+        baton.rest(hal);
+        if !baton.has_ended() {
+            baton.run(hal, 0);
+        }
+    }
     let status = STATUS.load(SeqCst);
     hal.end(status);
 }
@@ -343,13 +351,9 @@ extern "C" fn first(argument: u64) -> ! {
 }
 
 /// Leaves the kernel for good, from whatever stack of its it is on.
-pub(crate) fn leave(status: i32) -> ! {
+pub(crate) fn leave(baton: &Baton, status: i32) -> ! {
     STATUS.store(status, SeqCst);
-    let mut never = 0;
-    // SAFETY: `run` waits there, on its own stack, and is switched to this once; nothing is ever
-    // switched back to this stack, so what it holds may stay as it is.
-    unsafe { switch::switch_with(&raw mut never, BACK.load(SeqCst), 0) };
-    unreachable!("a system that has ended goes on")
+    baton.leave()
 }
 
 /// The signals of an embedded system's thread.

@@ -1,6 +1,7 @@
 //! The hosted HAL: the system as one unprivileged Linux process.
 //!
-//! One Linux thread runs the kernel and all SIPs. Interrupts are signals to it (the timer's
+//! One Linux thread at a time runs the kernel and all SIPs: always the same one, but in a system inside
+//! a program ([`embed`]), where threads that call take turns. Interrupts are signals to it (the timer's
 //! `SIGALRM`, the console's `SIGIO`), faults are the signals that Linux makes of them, memory is
 //! the process's own. `sing_kernel::hal` states the kernel's requirements; each module says how it
 //! meets them.
@@ -10,6 +11,7 @@
 //! own statuses are those of `sing_abi::exit::machine`.
 
 mod arguments;
+mod baton;
 mod clock;
 mod code;
 pub mod command;
@@ -21,6 +23,7 @@ mod heap;
 mod input;
 mod load;
 mod memory;
+mod origin;
 mod output;
 mod ranges;
 mod report;
@@ -31,6 +34,7 @@ mod timer;
 mod wakers;
 mod wide;
 
+use baton::{Baton, baton};
 use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
@@ -203,8 +207,7 @@ pub struct HostedHal {
     noted: Noted,
     console: Console,
     devices: Devices,
-    /// Whether it is inside a program that does other things, too.
-    embedded: bool,
+    /// Where calls come in, if it is inside a program that does other things, too.
     port: Option<Arc<Port>>,
     /// The last to go: until then, handlers find the machine.
     signals: Mutex<Option<signals::beside::Signals>>,
@@ -292,7 +295,6 @@ impl HostedHal {
             noted: Noted::default(),
             console,
             devices,
-            embedded: inside.is_some(),
             port: inside.map(|inside| Arc::clone(&inside.port)),
             signals: Mutex::new(own),
         }));
@@ -310,6 +312,7 @@ impl HostedHal {
         let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(port) = &self.port {
             port.end(status);
+            port.baton().end();
         }
         let signals = self
             .signals
@@ -335,8 +338,8 @@ impl HostedHal {
 }
 
 // SAFETY: reservations come out of arenas that are the process's own and nobody else's (`memory`);
-// code is never writable once it is executable (`code`); one thread runs the kernel, and signals
-// call it as they must (`signals`).
+// code is never writable once it is executable (`code`); one thread at a time runs the kernel
+// (`baton`), and signals call it as they must (`signals`).
 unsafe impl Hal for HostedHal {
     fn name(&self) -> &'static str {
         "hosted"
@@ -367,13 +370,20 @@ unsafe impl Hal for HostedHal {
     }
 
     fn idle(&self) {
+        if let Some(baton) = baton(self) {
+            return baton.pause();
+        }
         let sockets = self.devices.idle();
         let watched = match sockets.map(|sockets| sockets.look()) {
-            Some(devices::Next::Deliver) => return devices::deliver(self, false),
+            Some(devices::Next::Deliver) => return devices::deliver(self, 0, false),
             Some(devices::Next::Watch) => sockets,
             Some(devices::Next::Sleep) | None => None,
         };
         signals::wait(self, watched);
+    }
+
+    fn leaves(&self) -> bool {
+        baton(self).is_some_and(Baton::is_served)
     }
 
     fn held(&self) -> u64 {
@@ -390,7 +400,7 @@ unsafe impl Hal for HostedHal {
 
     fn unmask(&self, line: u32) {
         if self.devices.unmask(line) {
-            devices::deliver(self, false);
+            devices::deliver(self, 0, false);
         }
     }
 
@@ -404,7 +414,7 @@ unsafe impl Hal for HostedHal {
 
     unsafe fn io_write(&self, device: usize, range: usize, offset: u32, width: u32, value: u64) {
         if self.devices.write(device, range, offset, width, value) {
-            devices::deliver(self, false);
+            devices::deliver(self, 0, false);
         }
     }
 
@@ -517,8 +527,8 @@ unsafe impl Hal for HostedHal {
     }
 
     fn exit(&self, status: i32) -> ! {
-        if self.embedded {
-            embed::leave(status);
+        if let Some(baton) = baton(self) {
+            embed::leave(baton, status);
         }
         output::settle();
         end(status)

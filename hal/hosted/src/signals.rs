@@ -12,14 +12,18 @@
 //! it does not switch, and interrupts are blocked while it runs. Another thread than the kernel's
 //! has faults of its own (its copy from a disk's file, if no bug): the kernel is not asked then.
 //!
+//! An embedded system's programs may be interrupted on one thread of the host and go on on another
+//! ([`crate::baton`]): what a signal frame has of the first is replaced then.
+//!
 //! Invariants:
-//! - Threads of the kernel run with interrupts unblocked, except in these handlers and inside
-//!   [`wait`].
+//! - Threads of the kernel run with interrupts unblocked, except in these handlers, inside [`wait`]
+//!   and inside [`sleep_until`].
 //! - Handlers leave `errno` as they find it, and run nothing that takes a lock, provided that
 //!   `arrive` only takes note unless SIP code was interrupted, as the kernel promises.
 
 pub(crate) mod beside;
 
+use crate::baton::baton;
 use crate::devices::Idle;
 use crate::report::Registers;
 use crate::thread::this_thread;
@@ -72,14 +76,8 @@ const MAX_FRAME: u64 = 12 << 10;
 static ARRIVED: AtomicBool = AtomicBool::new(false);
 /// Whether the kernel's thread sleeps in [`wait`].
 static ASLEEP: AtomicBool = AtomicBool::new(false);
-/// The kernel's thread, as `pthread_self` names it there.
-static KERNEL: AtomicU64 = AtomicU64::new(0);
-
-/// Whether the kernel's thread sleeps, or is about to.
-static SLEEPS: AtomicBool = AtomicBool::new(false);
-/// How long it looks before it sleeps, in an embedded system, where a call comes soon after another:
-/// a signal and the sleep would cost more than the call.
-const LOOKING: u64 = 6_000;
+/// The kernel's thread, as `pthread_self` names it there; of an embedded system, 0 while none is.
+pub(crate) static KERNEL: AtomicU64 = AtomicU64::new(0);
 
 /// Linux's numbers of [`INTERRUPTS`]; 0 for one that the system does not use. An embedded system
 /// leaves the usual ones to the program that it is in.
@@ -216,34 +214,30 @@ fn block(how: c_int, signals: &sigset_t) {
     unsafe { libc::pthread_sigmask(how, signals, std::ptr::null_mut()) };
 }
 
-/// Whether the kernel's thread sleeps, or is about to, so that it sees no device's interrupt without
-/// a signal.
-pub(crate) fn sleeps() -> bool {
-    SLEEPS.load(SeqCst)
+/// Names the calling thread.
+pub(crate) fn this() -> u64 {
+    this_thread()
 }
 
-/// Looks for devices' interrupts for a while, as the kernel's thread of an embedded system has
-/// nothing else to do; whether one has come. One that is raised after `SLEEPS` is set has a signal.
-fn look(hosted: &HostedHal) -> bool {
-    let end = hosted.clock.now() + LOOKING;
-    while !crate::devices::due() && !ARRIVED.load(Relaxed) && hosted.clock.now() < end {
-        std::hint::spin_loop();
+/// Sleeps until `until` is true, which is asked at first, and whenever a signal has come, or the host
+/// has something for the sockets that are watched; it is told whether it is asked again. The calling
+/// thread is the system's, without the baton.
+pub(crate) fn sleep_until(watched: Option<&Idle>, mut until: impl FnMut(bool) -> bool) {
+    let interrupts = interrupts();
+    let mut before = set(&[]);
+    // As in `wait`. SAFETY: both sets are valid for the call.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const interrupts, &raw mut before) };
+    let mut woken = false;
+    while !until(woken) {
+        sleep(&before, watched);
+        woken = true;
     }
-    SLEEPS.store(true, SeqCst);
-    let come = crate::devices::due();
-    if come {
-        SLEEPS.store(false, SeqCst);
-        crate::devices::deliver(hosted, false);
-    }
-    come
+    block(libc::SIG_SETMASK, &before);
 }
 
 /// Waits until an interrupt has arrived since the last wait, or a signal comes, or the host has
 /// something for the sockets that are watched.
 pub(crate) fn wait(hosted: &HostedHal, watched: Option<&Idle>) {
-    if hosted.embedded && look(hosted) {
-        return;
-    }
     let interrupts = interrupts();
     let mut before = set(&[]);
     // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen:
@@ -257,7 +251,6 @@ pub(crate) fn wait(hosted: &HostedHal, watched: Option<&Idle>) {
         ASLEEP.store(false, Relaxed);
     }
     ARRIVED.store(false, Relaxed);
-    SLEEPS.store(false, SeqCst);
     block(libc::SIG_SETMASK, &before);
 }
 
@@ -288,22 +281,42 @@ fn registers(context: &ucontext_t) -> Registers {
 
 extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: Linux gives a handler with SA_SIGINFO a valid context, on this stack.
-    let context = unsafe { &*context.cast::<ucontext_t>() };
+    let context = unsafe { &mut *context.cast::<ucontext_t>() };
     let Some(hosted) = hosted() else { return };
-    // Nobody of ours sends one to another thread.
-    if this_thread() != KERNEL.load(Relaxed) {
-        return;
-    }
-    // SAFETY: `errno` of this thread; libc keeps it for the thread's life.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let saved = unsafe { *errno };
+    let saved = errno();
     let place = NUMBERS.iter().position(|n| n.load(Relaxed) == signal);
     let signal = place.map_or(signal, |place| INTERRUPTS[place]);
-    interrupt(hosted, signal, registers(context).get(libc::REG_RIP));
-    // SAFETY: as above. The kernel's threads all run on one Linux thread, so the address is
-    // unchanged.
-    unsafe { *errno = saved };
+    let thread = this_thread();
+    if thread == KERNEL.load(SeqCst) {
+        interrupt(hosted, signal, registers(context).get(libc::REG_RIP));
+        if this_thread() != thread {
+            beside::moved(context);
+        }
+    } else if let Some(baton) = baton(hosted) {
+        // The system's own thread, while another runs the kernel or none does; or one that has run
+        // it until now.
+        if signal == TIMER {
+            baton.note_timer();
+        }
+        if KERNEL.load(SeqCst) != 0 {
+            baton.kick();
+        }
+    }
+    set_errno(saved);
+}
+
+/// `errno` of this thread. Not inlined: the code around it may go on on another thread.
+#[inline(never)]
+fn errno() -> c_int {
+    // SAFETY: libc keeps it for the thread's life.
+    unsafe { *libc::__errno_location() }
+}
+
+/// See [`errno`].
+#[inline(never)]
+fn set_errno(errno: c_int) {
+    // SAFETY: as there.
+    unsafe { *libc::__errno_location() = errno };
 }
 
 fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
@@ -339,11 +352,9 @@ fn device_interrupt(hosted: &HostedHal, pc: u64) {
         ARRIVED.store(true, Relaxed);
         hosted.noted.note();
     }
-    if hosted.port.as_ref().is_some_and(|port| port.stops()) {
-        // The kernel ends the system at its next look, in a SIP at once.
-        (hosted.hooks.interrupt)(sing_kernel::hal::LINE_POWER, in_sip);
-    }
-    crate::devices::deliver(hosted, in_sip);
+    // Of an embedded system: also that it is to end, and what the timer had to tell.
+    let others = baton(hosted).map_or(0, |baton| baton.lines(hosted));
+    crate::devices::deliver(hosted, others, in_sip);
     // As the timer's: the one that is noted may have been the last for a SIP that never calls.
     if !in_sip && !ASLEEP.load(Relaxed) {
         hosted.timer.remind(&hosted.clock);
@@ -378,7 +389,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     }
     let known = hosted().zip(fault_kind(signal, info));
     // An embedded system leaves faults that are not its own to the program that it is in.
-    if beside::is_beside() && (known.is_none() || this_thread() != KERNEL.load(Relaxed)) {
+    if beside::is_beside() && (known.is_none() || this_thread() != KERNEL.load(SeqCst)) {
         return beside::pass_on(signal, info, context);
     }
     let Some((hosted, (kind, address))) = known else {

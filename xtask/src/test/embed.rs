@@ -20,7 +20,8 @@ pub fn check(run: &Run) -> Result<Report> {
     let mut line = vec!["test", "--release", "--no-fail-fast"];
     line.extend(["-p", "sing-embed", "-p", "sing-hosted"]);
     line.extend([
-        "--test", "calls", "--test", "returned", "--test", "embedded",
+        "--test", "calls", "--test", "callers", "--test", "returned", "--test", "embedded",
+        "--test", "lent",
     ]);
     line.extend(run.filter.as_deref());
     line.extend(["--", "--include-ignored"]);

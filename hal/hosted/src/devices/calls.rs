@@ -3,25 +3,28 @@
 //!
 //! It looks like a virtio device with two queues: blocks that it fills with requests, on the thread
 //! of the host that makes one, and answers, which it reads on the kernel's thread when the driver
-//! adds them. It has no thread of its own.
+//! adds them. It has no thread of its own. A thread that waits for its answer is the kernel's itself
+//! meanwhile, unless another is ([`Baton`]).
 //!
 //! Invariants:
 //! - A request is in `waiting`, in memory of the host's, or with the driver, until it is answered.
-//! - Nothing of the host's runs on the kernel's thread: an answer is put down, and the thread that
+//! - Nothing of the host's runs within the kernel: an answer is put down, and the thread that
 //!   waits for it is woken.
 //! - What a driver answers to nothing is not copied, and of what it hands in at once no more than a
 //!   turn may move, beside the first answer: the whole system waits for it.
-//! - A process that was made by a fork has no system, as it has no thread of the kernel's: nothing
+//! - A process that was made by a fork has no system, whose threads it does not have: nothing
 //!   here takes a lock there, which a thread that is not there might have, or waits.
 //! - Once the system has ended, every request has an answer: that it has.
 
 use super::mmio::{Model, TURN, Ticket, Transport};
 use super::queue::{Chain, bytes};
-use crate::signals;
-use crate::thread::Kernel;
+use crate::baton::Baton;
+use crate::origin::Origin;
+use crate::signals::beside;
 use crate::wakers::Wakers;
+use crate::{HostedHal, hosted};
 use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,12 +75,12 @@ struct Waiter {
 /// The host's end of the device.
 pub struct Port {
     /// The process that the system is in.
-    process: u32,
+    origin: Origin,
     state: Mutex<State>,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
-    /// The system is to end.
-    stops: AtomicBool,
+    /// Who runs the kernel.
+    baton: Baton,
 }
 
 #[derive(Default)]
@@ -87,19 +90,19 @@ struct State {
     /// Blocks that the driver has handed in.
     free: VecDeque<Ticket>,
     /// Places of answers, by the requests' numbers.
-    open: HashMap<u64, Arc<Place>>,
+    open: BTreeMap<u64, Arc<Place>>,
     last: u64,
-    device: Option<(Arc<Transport>, Kernel)>,
+    device: Option<Arc<Transport>>,
     ended: Option<i32>,
 }
 
 impl Default for Port {
     fn default() -> Port {
         Port {
-            process: std::process::id(),
+            origin: Origin::default(),
             state: Mutex::default(),
             wakers: Arc::default(),
-            stops: AtomicBool::new(false),
+            baton: Baton::default(),
         }
     }
 }
@@ -148,16 +151,8 @@ impl Pending {
         if self.port.is_elsewhere() {
             return Reply::ended();
         }
-        let start = Instant::now();
-        while !self.place.done.load(SeqCst) {
-            let looked = start.elapsed();
-            if looked > GRACE {
-                self.tell();
-            }
-            if looked > LOOKS {
-                break;
-            }
-            core::hint::spin_loop();
+        if !self.place.done.load(SeqCst) {
+            self.look();
         }
         loop {
             let mut state = locked(&self.place.state);
@@ -170,10 +165,38 @@ impl Pending {
         }
     }
 
+    /// Looks for the answer for a while.
+    fn look(&mut self) {
+        let start = Instant::now();
+        while !self.place.done.load(SeqCst) {
+            // Nobody runs the kernel, which has something to do: perhaps this.
+            if self.port.baton.is_wanted()
+                && let Some(hosted) = self.port.lend()
+            {
+                self.port.run(hosted, self.id);
+            }
+            let looked = start.elapsed();
+            if looked > GRACE {
+                self.tell();
+            }
+            if looked > LOOKS {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+    }
+
     /// Tells the kernel of the request, if that has not been done and it does not know yet.
     fn tell(&mut self) {
         if std::mem::take(&mut self.untold) && super::due() {
             self.port.interrupt();
+        }
+    }
+
+    /// The same, if the kernel sleeps.
+    fn tell_sleeper(&mut self) {
+        if self.port.baton.rests() {
+            self.tell();
         }
     }
 
@@ -208,6 +231,54 @@ impl Pending {
 }
 
 impl Port {
+    /// Hands the system a request, and waits for the answer. The system runs on this thread
+    /// meanwhile, unless another runs it already.
+    #[must_use]
+    pub fn call(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        time: u64,
+        name: &str,
+        bytes: &[u8],
+    ) -> Reply {
+        if self.is_elsewhere() {
+            return Reply::ended();
+        }
+        let lent = self.lend();
+        let mut pending = self.put_in(op, process, time, name, bytes);
+        match lent {
+            Some(hosted) => self.run(hosted, pending.id),
+            None => pending.tell_sleeper(),
+        }
+        pending.wait()
+    }
+
+    /// The machine, if nobody runs its kernel and this thread may: it is the one to do that now.
+    fn lend(&self) -> Option<&'static HostedHal> {
+        if !self.baton.take() {
+            return None;
+        }
+        // The machine of this port: it goes only when the system has ended, which keeps the baton.
+        // What the host has for its sockets, the system's own thread looks for when the kernel rests.
+        let machine = hosted().filter(|hosted| hosted.devices.idle().is_none() && beside::lend());
+        if machine.is_none() {
+            self.baton.give();
+        }
+        machine
+    }
+
+    /// Runs the kernel on this thread, which was lent, until it is idle or this request is answered.
+    fn run(&self, hosted: &HostedHal, id: u64) {
+        self.baton.run(hosted, id);
+        self.baton.give();
+    }
+
+    /// Who runs the kernel.
+    pub(crate) fn baton(&self) -> &Baton {
+        &self.baton
+    }
+
     /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
     /// answer is asked for.
     pub fn ask(
@@ -218,15 +289,29 @@ impl Port {
         name: &str,
         bytes: &[u8],
     ) -> Pending {
-        let place = Arc::new(Place::default());
         if self.is_elsewhere() {
             return Pending {
-                place,
+                place: Arc::default(),
                 port: Arc::clone(self),
                 id: 0,
                 untold: false,
             };
         }
+        let mut pending = self.put_in(op, process, time, name, bytes);
+        pending.tell_sleeper();
+        pending
+    }
+
+    /// Hands the system a request, in the process that it is in, and tells nobody.
+    fn put_in(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        time: u64,
+        name: &str,
+        bytes: &[u8],
+    ) -> Pending {
+        let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;
         let id = state.last;
@@ -256,9 +341,6 @@ impl Port {
         // Also where the line was high already: its interrupt may be due since an earlier request
         // that nobody has asked for yet.
         pending.untold = true;
-        if signals::sleeps() {
-            pending.tell();
-        }
         pending
     }
 
@@ -294,7 +376,7 @@ impl Port {
     /// [due](super::due) then.
     fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) {
         while let Some((ticket, message)) = state.next() {
-            let Some((transport, _)) = state.device.clone() else {
+            let Some(transport) = state.device.clone() else {
                 break;
             };
             // The kernel takes the lock as soon as it sees the request.
@@ -311,37 +393,25 @@ impl Port {
     /// Whether the system is in another process, of which this one is a fork.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        std::process::id() != self.process
-    }
-
-    /// Whether the system is to end. Asked by signal handlers.
-    pub(crate) fn stops(&self) -> bool {
-        self.stops.load(SeqCst)
+        self.origin.is_elsewhere()
     }
 
     /// Has the system end soon.
     pub(crate) fn stop(&self) {
-        self.stops.store(true, SeqCst);
+        self.baton.stop();
         self.interrupt();
     }
 
-    /// Interrupts the kernel's thread, so that it looks at what has come, and whether it is to end.
-    /// While Linux refuses the signal this waits, until the kernel has looked by itself or ended.
+    /// Interrupts the thread that runs the kernel, or wakes the system's, so that it looks at what has
+    /// come, and whether it is to end. While Linux refuses the signal this waits, until the kernel has
+    /// looked by itself or ended.
     pub(crate) fn interrupt(&self) {
-        while !self.try_interrupt() {
+        while !self.baton.kick() {
             std::thread::sleep(AGAIN);
-            if !super::due() && !self.stops() {
+            if !super::due() && !self.baton.stops() {
                 return;
             }
         }
-    }
-
-    /// Whether the kernel's thread was interrupted, or there is none.
-    fn try_interrupt(&self) -> bool {
-        let state = locked(&self.state);
-        // With the lock: who has it ended takes the thread out first.
-        let device = state.device.as_ref();
-        device.is_none_or(|(_, kernel)| kernel.try_signal(signals::DEVICE))
     }
 
     /// Waits for the thread that calls wakers, of a system that has ended.
@@ -369,7 +439,7 @@ impl Port {
         drop(state);
         // A thread may be filling a block still: this waits for it, and then none reaches memory of
         // the system's any more. Without the lock, which the model takes for it.
-        if let Some((transport, _)) = device {
+        if let Some(transport) = device {
             transport.reset();
         }
         for place in open.into_values() {
@@ -405,7 +475,7 @@ impl Reply {
 
 /// Makes the device. The calling thread is the kernel's.
 pub(super) fn start(port: &Arc<Port>, transport: &Arc<Transport>) -> Box<dyn Model> {
-    locked(&port.state).device = Some((Arc::clone(transport), Kernel::this()));
+    locked(&port.state).device = Some(Arc::clone(transport));
     Box::new(Calls {
         port: Arc::clone(port),
         moved: 0,
@@ -473,6 +543,9 @@ impl Model for Calls {
             && let Some(place) = self.port.take(answer.id)
         {
             place.put(self.reply(&answer, chain), &self.port.wakers);
+            if let Some(hosted) = hosted() {
+                self.port.baton.answered(answer.id, hosted);
+            }
         }
         Some(0)
     }

@@ -80,10 +80,10 @@ pub(crate) fn forget() {
     MESSAGES.store(0, SeqCst);
 }
 
-/// Reports the interrupts that are due to the kernel: on its thread, outside SIP code or, in a
-/// signal handler, inside it.
-pub(crate) fn deliver(hosted: &HostedHal, in_sip: bool) {
-    let mut due = DUE.swap(0, SeqCst);
+/// Reports the interrupts that are due to the kernel, and those of other lines, one bit each: on its
+/// thread, outside SIP code or, in a signal handler, inside it.
+pub(crate) fn deliver(hosted: &HostedHal, others: u32, in_sip: bool) {
+    let mut due = DUE.swap(0, SeqCst) | others;
     while due != 0 {
         let line = due.trailing_zeros();
         due &= due - 1;

@@ -1,10 +1,11 @@
 //! Signals of an embedded system, beside those of the program that it is in.
 //!
-//! Interrupts have real-time signals that the program does not use, and go to the kernel's thread,
+//! Interrupts have real-time signals that the program does not use, and go to the system's thread,
 //! which takes no other signals but faults: all else that is sent to the process goes to the
-//! program's threads. A fault on another thread than the kernel's, and one that the kernel does not
-//! know, goes on to the handler that was there before; if there was none, Linux does what it does
-//! without one.
+//! program's threads. One of those that runs the kernel for a call ([`lend`]) takes interrupts, too,
+//! and faults of the system's programs. A fault on another thread than the kernel's, and one that the
+//! kernel does not know, goes on to the handler that was there before; if there was none, Linux does
+//! what it does without one.
 //!
 //! Invariants:
 //! - A handler is taken back only where it is still ours: one that was installed after ours may call
@@ -12,11 +13,13 @@
 //! - A signal that comes back to ours while it is passed on goes to the handler that was there before
 //!   the first system: so one that calls ours, and is called by the handlers of the next system, does
 //!   not go round.
-//! - Nothing here allocates or takes a lock once the handlers are installed.
+//! - A thread that has lent itself to the kernel keeps an alternate stack until it ends, whose
+//!   mapping goes then.
+//! - No handler allocates or takes a lock.
 
 use super::{
-    CONSOLE, DEVICE, FAULTS, Handler, KERNEL, NUMBERS, OUTPUT, TIMER, alternate_stack, block,
-    check_frames, install, interrupts, on_fault, on_interrupt, set,
+    ALTERNATE, CONSOLE, DEVICE, FAULTS, Handler, KERNEL, NUMBERS, OUTPUT, TIMER, alternate_stack,
+    block, check_frames, install, interrupts, on_fault, on_interrupt, set,
 };
 use crate::thread::this_thread;
 use libc::{c_int, c_void, siginfo_t};
@@ -53,6 +56,105 @@ fn put(place: &Place, (handler, flags): (usize, c_int)) {
 
 fn get(place: &Place) -> (usize, c_int) {
     (place.0.load(Relaxed), place.1.load(Relaxed))
+}
+
+/// The alternate stack that a thread of the program's has for the kernel.
+struct Alternate(Cell<Stack>);
+
+#[derive(Clone, Copy)]
+enum Stack {
+    /// The thread has not been asked.
+    Unknown,
+    /// It has one of its own that is large enough.
+    Own,
+    /// It has one of ours, from here on.
+    Ours(u64),
+}
+
+impl Drop for Alternate {
+    fn drop(&mut self) {
+        let Stack::Ours(bottom) = self.0.get() else {
+            return;
+        };
+        let mut now = OFF;
+        // SAFETY: the thread ends, and runs no kernel any more. Where another stack has taken its
+        // place, that is somebody else's; ours, with the page below it, is nobody's from here on.
+        unsafe {
+            libc::sigaltstack(std::ptr::null(), &raw mut now);
+            if now.ss_sp as u64 == bottom {
+                libc::sigaltstack(&OFF, std::ptr::null_mut());
+            }
+            crate::memory::unmap(&(bottom - sing_abi::PAGE..bottom + ALTERNATE as u64));
+        }
+    }
+}
+
+/// No alternate stack.
+const OFF: libc::stack_t = libc::stack_t {
+    ss_sp: std::ptr::null_mut(),
+    ss_flags: libc::SS_DISABLE,
+    ss_size: 0,
+};
+
+thread_local! {
+    static OWN: Alternate = const { Alternate(Cell::new(Stack::Unknown)) };
+}
+
+/// Prepares the calling thread, one of the program's, to run the kernel: its faults have a stack, and
+/// neither they nor interrupts are blocked. False if it cannot.
+pub(crate) fn lend() -> bool {
+    // Of a thread that is about to end there is nobody to give the stack back.
+    let ready = OWN.try_with(|own| match own.0.get() {
+        Stack::Unknown => own.borrow(),
+        Stack::Own | Stack::Ours(_) => true,
+    });
+    if ready != Ok(true) {
+        return false;
+    }
+    // Each time: the program may have blocked some since.
+    let mut needed = interrupts();
+    for fault in FAULTS {
+        // SAFETY: the set is valid for the call.
+        unsafe { libc::sigaddset(&raw mut needed, fault) };
+    }
+    block(libc::SIG_UNBLOCK, &needed);
+    true
+}
+
+impl Alternate {
+    /// Sees to it that the thread has an alternate stack that is large enough; whether it has.
+    fn borrow(&self) -> bool {
+        let mut now = OFF;
+        // SAFETY: asks only; the structure is valid for the call.
+        unsafe { libc::sigaltstack(std::ptr::null(), &raw mut now) };
+        if now.ss_flags & libc::SS_ONSTACK != 0 {
+            return false;
+        }
+        if now.ss_flags & libc::SS_DISABLE == 0 && now.ss_size >= ALTERNATE {
+            self.0.set(Stack::Own);
+            return true;
+        }
+        let ours = alternate_stack();
+        if let Ok(stack) = &ours {
+            self.0.set(Stack::Ours(stack.ss_sp as u64));
+        }
+        ours.is_ok()
+    }
+}
+
+/// What was interrupted on another thread goes on on this one: Linux takes the mask of signals and the
+/// alternate stack from the frame when the handler returns, and they are to be this thread's own.
+pub(super) fn moved(context: &mut libc::ucontext_t) {
+    let mut mask = set(&[]);
+    // SAFETY: both only ask, and get memory that is valid for the calls. Linux's own mask, which
+    // stands in the frame, is a word, and nothing of ours may be written behind it.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask);
+        (&raw mut context.uc_sigmask)
+            .cast::<u64>()
+            .write((&raw const mask).cast::<u64>().read());
+        libc::sigaltstack(std::ptr::null(), &raw mut context.uc_stack);
+    }
 }
 
 /// Signals of the kernel's thread; dropping the value gives all back.
@@ -171,15 +273,10 @@ impl Drop for Signals {
             // SAFETY: as above.
             unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
         }
-        let off = libc::stack_t {
-            ss_sp: std::ptr::null_mut(),
-            ss_flags: libc::SS_DISABLE,
-            ss_size: 0,
-        };
         // SAFETY: no handler runs on it, and none will: it is the thread's no more. The mapping,
         // with the inaccessible page below, is nobody else's.
         unsafe {
-            libc::sigaltstack(&raw const off, std::ptr::null_mut());
+            libc::sigaltstack(&OFF, std::ptr::null_mut());
             crate::memory::unmap(&self.alternate);
         }
     }

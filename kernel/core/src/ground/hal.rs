@@ -115,9 +115,16 @@ pub unsafe trait Hal: Sync {
     fn unmask(&self, _line: u32) {}
 
     /// Waits for an interrupt, at the latest that of the timer. Called on the boot stack when there
-    /// is nothing to run; returns after [`crate::mechanism::interrupt::arrive`] has been called
+    /// is nothing to run, or [`Hal::leaves`] says so; returns after [`crate::mechanism::interrupt::arrive`] has been called
     /// (with `in_sip` false), and may return spuriously.
     fn idle(&self);
+
+    /// Whether the kernel is to call [`Hal::idle`] soon although there is something to run: what runs
+    /// the processor has something else to do, and will come back or be replaced. Asked in the idle
+    /// context, and when the kernel acts on an interrupt, which the HAL raises for that.
+    fn leaves(&self) -> bool {
+        false
+    }
 
     /// Returns how long the processor has worked, in nanoseconds, since the first interrupt of
     /// which [`crate::mechanism::interrupt::arrive`] only took note after the previous call of this

@@ -219,11 +219,15 @@ impl Cpu {
         me.fiber.switch_to(&IDLE, 0);
     }
 
-    /// Runs threads until none is runnable. Called in the idle context only.
+    /// Runs threads until none is runnable, or the HAL wants the processor back. Called in the idle
+    /// context only.
     pub(crate) fn run_all(&self) {
         loop {
             crate::object::sip::reap();
             crate::mechanism::interrupt::deliver();
+            if crate::ground::machine::hal().leaves() && self.has_runnable() {
+                return;
+            }
             let Some(next) = self.next() else {
                 if self.asks_again.swap(false, Relaxed) || crate::object::sip::is_dying() {
                     continue;

@@ -90,6 +90,11 @@ pub(crate) fn has_arrived() -> bool {
     PENDING.load(Ordering::Relaxed) & !STRESS != 0
 }
 
+/// Whether there is something to run, or an interrupt to act on. For HALs.
+pub fn has_work() -> bool {
+    has_arrived() || cpu::this().has_runnable()
+}
+
 /// Makes every look at interrupts let another thread run: at the end of each entry, and between two
 /// steps of long work. For tests: an invariant that must hold at such places is then tested at all
 /// of them.
@@ -130,8 +135,9 @@ pub(crate) fn take_over_at(place: &'static Location<'static>) {
     let (quantum_ended, woken) = act(place);
     // Ended SIPs are freed a little at each quantum's end, however many threads are runnable.
     let dying = quantum_ended && crate::object::sip::is_dying();
+    let leaves = hal().leaves();
     let mut queue = cpu.queue.lock();
-    if queue.is_empty() && !dying || !(quantum_ended || woken) {
+    if !leaves && (queue.is_empty() && !dying || !(quantum_ended || woken)) {
         return;
     }
     if quantum_ended {
@@ -142,7 +148,7 @@ pub(crate) fn take_over_at(place: &'static Location<'static>) {
     drop(queue);
     me.state.store(State::Ready as u32, Ordering::Relaxed);
     cpu.preemptions.add(1);
-    if dying {
+    if dying || leaves {
         cpu.leave_for_idle();
     } else {
         cpu.leave();

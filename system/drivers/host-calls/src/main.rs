@@ -25,7 +25,7 @@ use sing_sdk::device::{Device, Irq, Part, Queue};
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{self, Child, Exit, Manifest, stop};
-use sing_sdk::time::uptime;
+use sing_sdk::time::{Timeout, uptime};
 
 sing_sdk::manifest! {
     name: "host-calls",
@@ -43,8 +43,6 @@ sing_sdk::manifest! {
 const BLOCKS: usize = 4;
 /// Manifests that are kept.
 const MANIFESTS: usize = 32;
-/// A time that does not come.
-const LATE: Duration = Duration::from_secs(u32::MAX as u64);
 
 type Idle = CallContract::Imp<CallContract::Start>;
 type Busy = CallContract::Imp<CallContract::Start_Call>;
@@ -87,6 +85,8 @@ struct Driver {
     kept: BTreeMap<u64, Kept>,
     manifests: BTreeMap<String, Manifest>,
     buffer: Vec<u8>,
+    /// Blocks that were handed in, and of which the device has not been told.
+    untold: usize,
 }
 
 impl Driver {
@@ -113,16 +113,21 @@ impl Driver {
             kept: BTreeMap::new(),
             manifests: BTreeMap::new(),
             buffer: Vec::new(),
+            untold: BLOCKS,
         })
     }
 
     fn run(mut self) -> Result<(), Error> {
-        let mut come = self.receive.notify();
+        let mut come = true;
         loop {
             if come {
                 self.requests()?;
             }
-            let next = self.deadlines.first().map_or(LATE, |(until, _)| *until);
+            // Most have none, and then nobody looks at the clock.
+            let left = match self.deadlines.first() {
+                Some((until, _)) => until.saturating_sub(uptime()).into(),
+                None => Timeout::FOREVER,
+            };
             come = switch_receive! {
                 case &self.irq => {
                     self.irq.acknowledge();
@@ -140,7 +145,7 @@ impl Driver {
                     self.closed(key)?;
                     false
                 }
-                deadline next => {
+                timeout left => {
                     self.expired()?;
                     false
                 }
@@ -159,16 +164,28 @@ impl Driver {
                     self.buffer.resize(written as usize, 0);
                     block.read(0, &mut self.buffer);
                     offer(&mut self.receive, block)?;
+                    self.untold += 1;
                     let message = core::mem::take(&mut self.buffer);
                     let served = self.serve(&message);
                     self.buffer = message;
                     served?;
                 }
-                Err(Error::WouldBlock) if self.receive.notify() => {}
-                Err(Error::WouldBlock) => return Ok(()),
+                // A request that comes from here on has its interrupt, as the last one was
+                // acknowledged before this.
+                Err(Error::WouldBlock) if !self.tell() => return Ok(()),
+                Err(Error::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Tells the device of blocks, if it lacks half of them or more; whether requests have come.
+    fn tell(&mut self) -> bool {
+        let tells = self.untold * 2 >= BLOCKS;
+        if tells {
+            self.untold = 0;
+        }
+        tells && self.receive.notify()
     }
 
     fn serve(&mut self, message: &[u8]) -> Result<(), Error> {
@@ -308,9 +325,9 @@ impl Driver {
         self.busy.release(key, &end);
         let asked = self.forget(key).ok_or(Error::BadState)?;
         match asked.who {
-            Who::Fresh(_) => {
+            Who::Fresh(child) => {
                 drop(end);
-                self.end(asked.who);
+                let _ = child.stop(stop::KILLED);
             }
             Who::Kept(number) => {
                 if let Some(kept) = self.kept.get_mut(&number) {

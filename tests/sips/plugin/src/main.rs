@@ -18,6 +18,12 @@ sing_sdk::manifest! {
     memory: 4 MiB,
 }
 
+/// Works for so many turns, with floating-point registers.
+fn sum(turns: u64) -> f64 {
+    let step = |sum: f64, turn: u64| sum * 0.999_999 + turn as f64;
+    (0..turns).fold(0.0, step)
+}
+
 /// What it answers; the reason if it refuses.
 fn answer(bytes: &[u8], asked: u32) -> Result<Vec<u8>, &'static str> {
     let (word, rest) = match bytes.iter().position(|byte| *byte == b' ') {
@@ -28,6 +34,16 @@ fn answer(bytes: &[u8], asked: u32) -> Result<Vec<u8>, &'static str> {
         b"echo" => Ok(rest.to_vec()),
         b"upper" => Ok(rest.to_ascii_uppercase()),
         b"asked" => Ok(format!("{asked}").into_bytes()),
+        b"sum" => {
+            let turns = core::str::from_utf8(rest).ok();
+            let turns = turns.and_then(|turns| turns.parse().ok());
+            let sum = sum(turns.ok_or("it sums so many turns as a number says")?);
+            Ok(sum.to_le_bytes().to_vec())
+        }
+        b"tiny" => {
+            let tiny = core::hint::black_box(f64::MIN_POSITIVE) * core::hint::black_box(0.5);
+            Ok(vec![u8::from(tiny > 0.0)])
+        }
         b"large" => Ok(vec![7; (1 << 20) - 64]),
         b"larger" => Ok(vec![7; 1 << 20]),
         b"loop" => loop {
