@@ -134,8 +134,12 @@ extern "C" fn share(_: CtxRef, handle: u32, start: u32, end: u32) -> i32 {
         if start >= end || end > a.len() {
             return status::BAD_ARGUMENT;
         }
-        let writable = !a.is_read_only();
-        let Some((index, _)) = a.share(start, end, caller().account()) else {
+        let (writable, account) = (!a.is_read_only(), caller().account());
+        // Whoever shares it pays for it while others view it.
+        if !a.is_paid_by(account) {
+            return status::NO_RESOURCES;
+        }
+        let Some((index, _)) = a.share(start, end, account) else {
             return status::NO_RESOURCES;
         };
         let second = own(index);

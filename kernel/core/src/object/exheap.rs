@@ -11,16 +11,17 @@
 //! A region is zeroed when it is allocated.
 //!
 //! Invariants:
-//! - The portions of a region's allocations ([`Allocation::portion`]) add up to all its bytes,
-//!   rounding included. Each portion is on the account of a SIP that owned those bytes, so nobody
-//!   is charged for what others do: a SIP that splits or shares a region pays for what it has not
-//!   given away. An allocation that is freed while others view its region becomes a *residual*: its
-//!   record stays, and pays for its portion, until the region is freed.
+//! - A region's bytes, rounding included, are charged once: to the payer of its only allocation
+//!   ([`Allocation::portion`]) or, from the first cut or shared view on, to the SIP that made that
+//!   one ([`Region::divider`]), wherever its allocations move, until one of them is left that
+//!   this SIP sends away. So nobody is charged for what others do: a SIP that receives a view owes
+//!   nothing once it has freed it, and one that keeps a view can charge the rest to no receiver.
 //! - The charge follows the allocation: its owner pays or, while it is in a message, the sender. If
 //!   the receiver has no room, the previous payer goes on paying, and the receiver is noted as its
 //!   holder.
 
 mod classes;
+mod divided;
 mod pages;
 mod parts;
 mod sweep;
@@ -35,7 +36,7 @@ use classes::{MAX_CLASS, MIN_CLASS};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use parts::AsPart;
 use sing_abi::PAGE;
-use sing_arch::link::{Link, Linked, List, Node};
+use sing_arch::link::Link;
 use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 use sing_runtime::{Block, BlockCell};
@@ -60,9 +61,11 @@ const _: () = assert!(Slab::<Allocation>::RECORD + Slab::<Region>::RECORD + 2 * 
 struct Region {
     memory: SpinLock<Memory>,
     size: AtomicU32,
+    /// The length of its first allocation; the rest is rounding, which nobody has accessed.
+    len: AtomicU32,
     references: AtomicU32,
-    /// Its residuals: allocations that have been freed and still pay for their portions.
-    residuals: SpinLock<List<Allocation>>,
+    /// The account that pays for its bytes since its SIP has divided it ([`divided`]).
+    divider: Link<Account>,
 }
 
 /// Where a region's bytes come from.
@@ -97,13 +100,12 @@ impl Region {
 /// A view of a region, owned by one SIP or message at a time.
 #[derive(Default)]
 pub(crate) struct Allocation {
-    node: Node<Allocation>,
     region: AtomicU32,
     /// The bytes that it gives access to.
     pub(crate) block: BlockCell,
     /// Its type, as given by the SIP that made it.
     pub(crate) ty: AtomicU32,
-    /// Bytes of its region that its payer is charged for.
+    /// Bytes of its region that its payer is charged for: all, or none if the region is divided.
     portion: AtomicU64,
     /// The account that it is charged to: its owner's or, while it is in a message, the sender's;
     /// the sender's too if the receiver had no room. None if it is a part of another allocation.
@@ -118,22 +120,14 @@ pub(crate) struct Allocation {
     /// The number of allocations below it, and the sum of their portions.
     below: AtomicU32,
     paid_below: AtomicU64,
-    /// The next deferred free of the same account; for a residual, its own index.
+    /// The next deferred free of the same account.
     next_deferred: AtomicU32,
-}
-
-impl Linked for Allocation {
-    fn node(&self) -> &Node<Allocation> {
-        &self.node
-    }
 }
 
 variables! { restart:
     static REGIONS: Slab<Region> = Slab::new();
     static ALLOCATIONS: Slab<Allocation> = Slab::new();
     static ALLOCATED: AtomicU64 = AtomicU64::new(0);
-    /// The number of residuals.
-    static RESIDUALS: AtomicU64 = AtomicU64::new(0);
 }
 
 /// Forgets all: the system has ended.
@@ -144,8 +138,7 @@ pub(crate) fn forget(ended: &Ended) {
 
 /// Live allocations, and the bytes in them.
 pub(crate) fn counts() -> (u64, u64) {
-    let live = u64::from(ALLOCATIONS.live()) - RESIDUALS.load(Relaxed);
-    (live, ALLOCATED.load(Relaxed))
+    (u64::from(ALLOCATIONS.live()), ALLOCATED.load(Relaxed))
 }
 
 /// The stores of regions' and allocations' records.
@@ -190,6 +183,8 @@ pub(crate) fn allocate(
         return None;
     };
     region.references.store(0, Relaxed);
+    region.divider.set(None);
+    region.len.store(len, Relaxed);
     // A large region has less memory than asked for, or none yet.
     let block = whole.part(0, len).unwrap_or(Block::EMPTY);
     match view(r, block, ty, payer) {
@@ -295,6 +290,9 @@ impl Allocation {
     /// no room, the previous payer goes on paying, and `account` is noted as the holder.
     #[inline]
     pub(crate) fn charge(&self, account: &'static Account) {
+        if self.portion.load(Relaxed) == 0 {
+            self.rejoin_charge();
+        }
         if !self.take_over(account) {
             let (paid, bytes) = self.cost();
             debug_assert!(paid <= bytes);
@@ -344,10 +342,12 @@ impl Allocation {
     /// Bytes that `account` would be charged for if its SIP received it.
     pub(crate) fn due_from(&self, account: &'static Account) -> u64 {
         if self.payer.is(account) {
-            0
-        } else {
-            self.cost().1
+            return 0;
         }
+        if self.portion.load(Relaxed) == 0 {
+            self.rejoin_charge();
+        }
+        self.cost().1
     }
 
     /// Removes its charge from its payer's account.
@@ -377,89 +377,6 @@ impl Allocation {
     fn region(&self) -> Option<&'static Region> {
         REGIONS.get(self.region.load(Relaxed))
     }
-
-    /// A second, read-only view of `start..end`; this one becomes read-only, too. The second has no
-    /// portion of the region; `account` pays for its record. `None` if the account has no room, or
-    /// memory is short.
-    pub(crate) fn share(
-        &self,
-        start: u32,
-        end: u32,
-        account: &'static Account,
-    ) -> Option<(u32, &'static Allocation)> {
-        let block = self.block.get().part(start, end)?;
-        let second = self.second(block, account)?;
-        second.1.block.set_read_only(true);
-        self.block.set_read_only(true);
-        Some(second)
-    }
-
-    /// A second allocation of its region, without a portion.
-    fn second(
-        &self,
-        block: Block,
-        account: &'static Account,
-    ) -> Option<(u32, &'static Allocation)> {
-        if !account.charge(OVERHEAD) {
-            return None;
-        }
-        let second = view(
-            self.region.load(Relaxed),
-            block,
-            self.ty.load(Relaxed),
-            account,
-        );
-        if second.is_none() {
-            account.discharge(OVERHEAD);
-        }
-        second
-    }
-
-    /// Whether nothing can be written through it.
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.block.is_read_only()
-    }
-
-    /// Undoes a `share` whose second view nobody got.
-    pub(crate) fn restore_writable(&self) {
-        self.block.set_read_only(false);
-    }
-
-    /// Cuts it at `offset`; the second half. `None` if its payer has no room for another record, or
-    /// memory is short.
-    pub(crate) fn split(&self, offset: u32) -> Option<(u32, &'static Allocation)> {
-        let (block, len) = (self.block.get(), self.len());
-        let (first, rest) = (block.part(0, offset)?, block.part(offset, len)?);
-        let second = self.second(rest, self.payer.get()?)?;
-        second.1.block.set_read_only(self.is_read_only());
-        self.block.set(first);
-        ALLOCATED.sub(u64::from(len - offset));
-        let portion = self.portion.load(Relaxed).min(u64::from(len - offset));
-        self.portion.sub(portion);
-        second.1.portion.store(portion, Relaxed);
-        Some(second)
-    }
-
-    /// Undoes a `split` whose second half nobody got.
-    pub(crate) fn rejoin(&self, second: &Allocation) {
-        let Some(whole) = self.block.get().joined(second.block.get()) else {
-            return;
-        };
-        self.block.set(whole);
-        ALLOCATED.add(u64::from(second.len()));
-        self.portion.add(second.portion.swap(0, Relaxed));
-    }
-
-    /// Makes it writable if it is its region's only allocation; whether it was.
-    pub(crate) fn unshare(&self) -> bool {
-        let alone = self
-            .region()
-            .is_some_and(|r| r.references.load(Relaxed) == 1);
-        if alone {
-            self.block.set_read_only(false);
-        }
-        alone
-    }
 }
 
 /// Frees one allocation without parts, and its region if no other allocation views that: the bytes
@@ -474,9 +391,11 @@ fn free_one(index: u32, a: &'static Allocation) -> u64 {
             memory::count_pages(-(size.div_ceil(PAGE) as i64));
             bytes = region.committed();
             give_memory(region);
+            if let Some(divider) = region.divider.take() {
+                divider.exchange.sub(size);
+                divider.discharge(size);
+            }
             REGIONS.give(r);
-        } else if region.keep_residual(index, a) {
-            return 0;
         }
     }
     a.discharge();
@@ -484,43 +403,5 @@ fn free_one(index: u32, a: &'static Allocation) -> u64 {
     bytes
 }
 
-impl Region {
-    /// Handles a freed allocation while others still view the region: keeps its portion charged to
-    /// its payer. True if `a` stays for that, as a residual.
-    fn keep_residual(&self, index: u32, a: &'static Allocation) -> bool {
-        let portion = a.portion.load(Relaxed);
-        if portion == 0 {
-            return false;
-        }
-        let residuals = self.residuals.lock();
-        // In most cases all residuals have one payer.
-        if let (Some(same), Some(payer)) = (residuals.first(), a.payer.get())
-            && same.payer.is(payer)
-        {
-            same.portion.add(portion);
-            a.portion.store(0, Relaxed);
-            return false;
-        }
-        a.next_deferred.store(index, Relaxed);
-        a.block.set(Block::EMPTY);
-        residuals.push(a);
-        RESIDUALS.add(1);
-        true
-    }
-
-    /// Frees one residual. False if there is none.
-    fn release_residual(&self) -> bool {
-        let residual = self.residuals.lock().pop();
-        if let Some(a) = residual {
-            RESIDUALS.sub(1);
-            a.discharge();
-            ALLOCATIONS.give(a.next_deferred.load(Relaxed));
-        }
-        residual.is_some()
-    }
-
-    /// Whether one allocation is left that views the region, and residuals must be freed before it.
-    fn has_residual(&self) -> bool {
-        self.references.load(Relaxed) == 1 && !self.residuals.lock().is_empty()
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,9 @@ sing_sdk::manifest! {
     memory: 64 MiB,
 }
 
+/// The blocks of which it keeps a part.
+const CLUTCHED: usize = 40;
+
 type Gifts = GiftContract::Imp<GiftContract::Start>;
 
 /// Gives blocks until none is taken, or none can be made; returns how many were kept.
@@ -50,6 +53,26 @@ fn piece() -> Result<Block, Error> {
     let mut block = Block::new(20 << 20)?;
     drop(block.split(4000)?);
     Ok(block)
+}
+
+/// Gives as many blocks of 1 MiB, each but for a view or a piece of it, which it keeps; then waits.
+fn clutch(
+    mut part: impl FnMut(&mut Block) -> Result<Block, Error>,
+    gifts: Gifts,
+) -> Result<i32, Error> {
+    let mut parts = Vec::with_capacity(CLUTCHED);
+    let given = give(gifts, || {
+        if parts.len() == CLUTCHED {
+            return Err(Error::NoResources);
+        }
+        let mut block = Block::new(1 << 20)?;
+        parts.push(part(&mut block)?);
+        Ok(block)
+    });
+    if given as usize != CLUTCHED {
+        return Ok(given);
+    }
+    wait();
 }
 
 /// Its thread ends with four bytes of a block whose rest is given away.
@@ -103,6 +126,8 @@ fn main() -> Result<i32, Error> {
         (Some("large"), Some(gifts)) => Ok(give(gifts, || Block::new(20 << 20))),
         (Some("small"), Some(gifts)) => Ok(give(gifts, || Block::new(40 << 10))),
         (Some("hide"), Some(gifts)) => hide(gifts),
+        (Some("viewed"), Some(gifts)) => clutch(|block| block.share(0..64), gifts),
+        (Some("cut"), Some(gifts)) => clutch(|block| block.split((1 << 20) - 4), gifts),
         (Some("chunks"), Some(gifts)) => fragments(256 << 10, gifts),
         (Some("pages"), Some(gifts)) => fragments(4 << 10, gifts),
         _ => Ok(-1),

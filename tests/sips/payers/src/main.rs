@@ -80,6 +80,27 @@ fn hidden() -> Result<u64, Error> {
     Ok(occupied.saturating_sub(charged))
 }
 
+/// Takes blocks of which their giver keeps a part, frees them, and returns what it pays for by then.
+fn clutched(how: &str) -> Result<u64, Error> {
+    let mine = || -> Result<u64, Error> {
+        let (all, me) = (inspect::processes()?, sing_sdk::process::id());
+        let found = all.iter().find(|p| p.id == me).ok_or(Error::NotFound)?;
+        Ok(found.exchange)
+    };
+    let before = mine()?;
+    let (imp, mut exp) = GiftContract::new_channel()?;
+    let giver = Child::of("giver").args(["giver", how]);
+    let giver = giver.endpoint("gifts", imp).start()?;
+    for number in 1..=40 {
+        let (block, next) = exp.recv_give().map_err(|_| Error::Closed)?;
+        drop(block);
+        exp = next.send_kept(number);
+    }
+    let after = mine()?;
+    giver.stop(0)?;
+    Ok(after - before)
+}
+
 /// Bytes that a process occupies which keeps one piece in each stretch of this much memory.
 fn fragments(of: &str) -> Result<u64, Error> {
     let before = chunks()?;
@@ -159,6 +180,9 @@ fn main() -> Result<i32, Error> {
     match sing_sdk::args::get(1).as_deref() {
         Some("hidden") => println!("hidden: {} MiB too much", hidden()? >> 20),
         Some("full") => println!("full: {} bytes too much", full()?),
+        Some(how @ ("viewed" | "cut")) => {
+            println!("{how}: {} MiB of a giver's", clutched(how)? >> 20);
+        }
         Some("fragments") => {
             let of = sing_sdk::args::get(2).unwrap_or_default();
             let occupied = fragments(&of)?;

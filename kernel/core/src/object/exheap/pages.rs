@@ -7,8 +7,8 @@ use sing_abi::PAGE;
 
 impl Allocation {
     /// The addresses of the pages on which `len` bytes from `start` on lie. `None` if bytes of
-    /// others lie, or have lain, on one of them: only an allocation of which nothing was split off
-    /// has what its region has been rounded up by.
+    /// others lie, or have lain, on one of them: only an allocation of the whole region has what that
+    /// has been rounded up by.
     pub(crate) fn own_pages(&self, start: u32, len: u32) -> Option<Range<u64>> {
         let block = self.block.get();
         let part = block.part(start, start.checked_add(len)?)?;
@@ -23,7 +23,9 @@ impl Allocation {
     fn has_whole_pages(&self) -> bool {
         self.region().is_some_and(|region| {
             let size = region.size();
-            size.is_multiple_of(PAGE) && self.portion.load(Relaxed) == size
+            size.is_multiple_of(PAGE)
+                && self.portion.load(Relaxed) == size
+                && self.len() == region.len.load(Relaxed)
         })
     }
 }

@@ -21,10 +21,7 @@ pub(crate) fn sweep(found: &mut Findings) {
         found.seen();
         let r = a.region.load(Relaxed);
         *paid.entry(r).or_default() += a.portion.load(Relaxed);
-        // A residual views nothing.
-        if !a.block.get().is_empty() || !a.node.is_linked() {
-            *seen.entry(r).or_default() += 1;
-        }
+        *seen.entry(r).or_default() += 1;
         found.check(REGIONS.is_live(r), || {
             format!("allocation {n} is of region {r}, which is free")
         });
@@ -38,7 +35,11 @@ pub(crate) fn sweep(found: &mut Findings) {
     }
     for (r, region) in REGIONS.in_use() {
         found.seen();
-        let (paid, size) = (paid.get(&r).copied().unwrap_or(0), region.size());
+        let (mut paid, size) = (paid.get(&r).copied().unwrap_or(0), region.size());
+        if let Some(divider) = region.divider.get() {
+            sums.entry(divider.number()).or_insert((0, 0)).0 += size;
+            paid += size;
+        }
         found.check(paid == size, || {
             format!("{paid} of the {size} bytes of region {r} are paid for")
         });

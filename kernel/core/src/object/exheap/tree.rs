@@ -130,8 +130,8 @@ pub(crate) fn free_later(index: u32, work: &mut Work) {
 fn free_or_defer(index: u32, work: &mut Work) -> Option<&'static Account> {
     let a = ALLOCATIONS.get(index)?;
     a.return_held(a.cost().1);
-    let slow = |r: &Region| r.size() > PIECE || r.has_residual();
-    let slow = work.is_spent() || a.has_parts() || a.region().is_some_and(slow);
+    let large = |r: &Region| r.size() > PIECE;
+    let slow = work.is_spent() || a.has_parts() || a.region().is_some_and(large);
     let Some(account) = a.payer.get().filter(|_| slow) else {
         work.spend(free_one(index, a));
         return None;
@@ -171,15 +171,9 @@ fn free_some_deferred(account: &'static Account, work: &mut Work) -> bool {
             work.spend(0);
             continue;
         }
-        if let Some(region) = a.region() {
-            if region.has_residual() && region.release_residual() {
-                work.spend(0);
-                continue;
-            }
-            if let Some(bytes) = region.shrink() {
-                work.spend(bytes);
-                continue;
-            }
+        if let Some(bytes) = a.region().and_then(Region::shrink) {
+            work.spend(bytes);
+            continue;
         }
         let next = a.next_deferred.load(Relaxed);
         deferred.top = (next != NONE).then_some(next);
