@@ -80,6 +80,7 @@ pub(super) const PARTS: &[Part] = &[
     part("embed", embed::check).quick().filters(),
     part("own", own::check).quick().filters(),
     part("networks-hosted", networks::hosted).quick().filters(),
+    part("links-hosted", links::hosted).quick().filters(),
     part("sockets-hosted", sockets::hosted).quick().filters(),
     part("networks-pc", networks::pc).filters().emulated(),
     part("hosts-hosted", hosts::hosted).quick().filters(),
