@@ -60,6 +60,7 @@ pub(super) const PARTS: &[Part] = &[
     part("stress-hosted", systems::stress).quick().filters(),
     part("misuse", misuse::hosted).quick().filters(),
     part("fuzz-abi", fuzz::hosted).quick(),
+    part("fuzz-packets", fuzz::packets).quick(),
     part("conformance", conformance::check).quick(),
     part("tour", tour::check).quick().filters(),
     part("scheduler", systems::round_robin).quick(),
