@@ -56,6 +56,8 @@ usage: cargo xtask COMMAND
       compares what random modules do here with what other engines say, and breaks modules and images for the verifier
   fuzz http [--seed N] [--time SECONDS | --rounds N] [--memory guard|explicit]
       asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
+  fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
+      sends random and changed frames to the network of a hosted system, and looks whether it goes on
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
   bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
@@ -335,13 +337,14 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
 
 fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
     let Some(Value(what)) = parser.next()? else {
-        bail!("fuzz: what? There are abi, code and http");
+        bail!("fuzz: what? There are abi, code, http and packets");
     };
     let what = match what.string()?.as_str() {
         "abi" => fuzz::What::Abi,
         "code" => fuzz::What::Code,
         "http" => fuzz::What::Http,
-        other => bail!("fuzz: there is no `{other}`; there are abi, code and http"),
+        "packets" => fuzz::What::Packets,
+        other => bail!("fuzz: there is no `{other}`; there are abi, code, http and packets"),
     };
     let mut request = fuzz::Request::new(what);
     while let Some(argument) = parser.next()? {
@@ -459,10 +462,11 @@ mod tests {
             (&["bench", "basic", "--rounds", "0"], "positive"),
             (&["test", "a", "b"], "b"),
             (&["test", "fresh-machine", "--fast"], "fast"),
-            (&["fuzz"], "abi, code and http"),
+            (&["fuzz"], "abi, code, http and packets"),
             (&["fuzz", "abi", "--time", "3", "--rounds", "3"], "one of"),
             (&["fuzz", "code", "--machine", "pc"], "--machine"),
             (&["fuzz", "http", "--machine", "pc"], "--machine"),
+            (&["fuzz", "packets", "--rounds", "3"], "--rounds"),
             (&["fuzz", "abi", "--seed", "x"], "invalid digit"),
             (&["fuzz", "abi", "--time", "0"], "not a positive number"),
         ] {

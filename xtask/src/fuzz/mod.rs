@@ -1,5 +1,5 @@
 //! `cargo xtask fuzz`: random attacks on the kernel's ABI, random code against other engines, random
-//! connections to the web server.
+//! connections to the web server, random frames for the network.
 //!
 //! All run from a seed that they print, for a given time; a short run of the first is a part of
 //! `cargo xtask test`.
@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod code;
 pub mod http;
+pub mod packets;
 
 use crate::image::MemoryMode;
 use crate::machine::Machine;
@@ -24,6 +25,8 @@ pub enum What {
     Code,
     /// The web server.
     Http,
+    /// The network.
+    Packets,
 }
 
 /// The options of `fuzz`.
@@ -74,6 +77,12 @@ impl Request {
                  --machine, --stress or --log"
             );
         }
+        if self.what == What::Packets && (boots || self.rounds.is_some()) {
+            bail!(
+                "fuzz packets runs hosted, for a time: it takes --seed, --memory and --time, not \
+                 --machine, --rounds, --stress or --log"
+            );
+        }
         let others = self.machine != Machine::Hosted
             || self.memory != MemoryMode::Guard
             || self.stress
@@ -110,6 +119,7 @@ pub fn run(request: &Request) -> Result<u8> {
             outcome.findings
         }
         What::Http => http::run(&project, request, &mut |line| say!("{line}"))?.findings,
+        What::Packets => packets::run(&project, request, &mut |line| say!("{line}"))?.findings,
         What::Code => code::run(&project, request, &mut |line| say!("{line}"))?.findings,
     };
     for finding in &findings {

@@ -1,7 +1,7 @@
 //! Short runs of the fuzzers, always from the same seeds, so that only a change can make them fail.
 
 use super::{Report, Run};
-use crate::fuzz::{Request, What, abi};
+use crate::fuzz::{Request, What, abi, packets};
 use crate::machine::Machine;
 use anyhow::Result;
 
@@ -11,6 +11,8 @@ const SEED: u64 = 1;
 const ROUNDS_HOSTED: u64 = 96;
 const ROUNDS_STRESSED: u64 = 8;
 const ROUNDS_PC: u64 = 6;
+/// Seconds of the network's.
+const SECONDS: u64 = 15;
 
 /// Herds of SIPs against the kernel, hosted; a few of them with a forced switch to another thread
 /// wherever one is possible.
@@ -19,6 +21,23 @@ pub fn hosted(run: &Run) -> Result<Report> {
     let stressed = herds(run, Machine::Hosted, ROUNDS_STRESSED, true)?;
     report.passed += stressed.passed;
     report.failures.extend(stressed.failures);
+    Ok(report)
+}
+
+/// Frames for the network, for a while.
+pub fn packets(run: &Run) -> Result<Report> {
+    let mut request = Request::new(What::Packets);
+    request.seed = Some(SEED);
+    request.time = Some(if run.all { 300 } else { SECONDS });
+    let outcome = packets::run(&run.project, &request, &mut |line| println!("{line}"))?;
+    let mut report = Report::default();
+    report.count(
+        "frames for the network",
+        match outcome.findings.into_iter().next() {
+            Some(finding) => Err(finding),
+            None => Ok(()),
+        },
+    );
     Ok(report)
 }
 

@@ -11,6 +11,8 @@ mod embed;
 mod format;
 mod fuzz;
 mod hosts;
+pub mod link;
+mod links;
 mod misuse;
 mod network_peer;
 mod networks;

@@ -270,10 +270,7 @@ impl Datagrams {
                 Ok(false) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => half.readable = false,
                 // A datagram of ours has not arrived: only of a peer is it known whose that was.
-                Err(error) => match self.to {
-                    Some(to) => self.lost = Some((to, fault(error))),
-                    None => {}
-                },
+                Err(error) => self.lost = self.to.map(|to| (to, fault(error))),
             }
         }
     }

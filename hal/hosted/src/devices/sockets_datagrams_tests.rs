@@ -117,7 +117,8 @@ fn a_system_that_does_not_read_gets_few_datagrams_and_the_others_later() {
     let mut play = Play::new(HostSockets::Loopback, 8);
     let port = bound(&mut play, 1);
     let (peer, _) = peer();
-    for number in 0..100u8 {
+    // The host keeps no more than some 200 KiB of them, with all that it adds.
+    for number in 0..60u8 {
         let place = (Ipv4Addr::LOCALHOST, port);
         peer.send_to(&[number; 1000], place).unwrap();
     }
@@ -127,9 +128,9 @@ fn a_system_that_does_not_read_gets_few_datagrams_and_the_others_later() {
         got.extend(play.heard.drain(..).map(|(_, data)| data[0]));
     }
     assert_eq!(got.len(), FIRST.div_ceil(1000 + HEAD));
-    while got.len() < 100 {
+    while got.len() < 60 {
         play.say(&Head::new(Op::Taken, 1, (1000 + HEAD) as u32), b"");
         got.push(play.hear(Op::Datagram, 1).1[0]);
     }
-    assert!(got.iter().copied().eq(0..100), "{got:?}");
+    assert!(got.iter().copied().eq(0..60), "{got:?}");
 }

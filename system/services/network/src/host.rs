@@ -14,6 +14,7 @@
 
 use crate::address::Address;
 use crate::host_ports::HostPort;
+use crate::host_socket::HostSocket;
 use crate::messages::{end, fault, place};
 use crate::network::HOST_SOCKETS;
 use crate::session::{Begun, Ready, SERVERS, begin, bind};
@@ -42,55 +43,6 @@ const PIECE: usize = 8 << 10;
 
 pub type Receiving = HostSocketsContract::Imp<HostSocketsContract::Ready_Receive>;
 pub type Sending = HostSocketsContract::Imp<HostSocketsContract::Ready_Send>;
-
-/// A socket of the host.
-pub struct HostSocket {
-    pub stage: Stage,
-    pub fault: TcpFault,
-    pub local: (Address, u16),
-    pub remote: (Address, u16),
-    /// The other side has ended its direction.
-    pub heard: bool,
-    /// What has come and was not taken; of the first so many bytes are taken.
-    come: VecDeque<Vec<u8>>,
-    start: usize,
-    /// How many bytes that are, and how many are taken that the host was not told of.
-    waiting: usize,
-    taken: usize,
-    /// How many bytes may wait and be on their way.
-    window: usize,
-    /// How many bytes may be sent.
-    credit: usize,
-    /// The connection whose it is; none of one that waits for a listener.
-    pub owner: Option<u32>,
-}
-
-impl HostSocket {
-    fn new(stage: Stage) -> HostSocket {
-        HostSocket {
-            stage,
-            fault: TcpFault::None,
-            local: (Address::ANY, 0),
-            remote: (Address::ANY, 0),
-            heard: false,
-            come: VecDeque::new(),
-            start: 0,
-            waiting: 0,
-            taken: 0,
-            window: FIRST,
-            credit: WINDOW,
-            owner: None,
-        }
-    }
-
-    pub fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    pub fn may_come(&self) -> bool {
-        self.waiting > 0 || !self.heard && self.stage == Stage::Open
-    }
-}
 
 /// What the host has said of a listener.
 pub enum Said {

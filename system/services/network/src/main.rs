@@ -34,6 +34,7 @@ mod faults;
 mod host;
 mod host_datagrams;
 mod host_ports;
+mod host_socket;
 mod hosts;
 mod link;
 mod listener;
