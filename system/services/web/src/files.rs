@@ -7,7 +7,7 @@
 use crate::connection::Talk;
 use crate::wire::Lost;
 use alloc::sync::Arc;
-use sing_sdk::fs::{Directory, File};
+use sing_sdk::fs::File;
 use sing_sdk::prelude::*;
 use sing_sdk::thread;
 use sing_sdk::time::utc;
