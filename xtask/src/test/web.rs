@@ -2,7 +2,10 @@
 //! a client of ours, and by curl if there is one.
 
 mod address;
+mod collector;
 mod hostile;
+mod otlp;
+mod spans;
 
 use super::systems::launch;
 use super::tcp::free_port;
@@ -30,6 +33,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = hostile::hosted(run)?;
     address::check(run, Machine::Hosted, &mut report)?;
     address::usual(run, &mut report);
+    spans::check(run, &mut report)?;
     Ok(report)
 }
 

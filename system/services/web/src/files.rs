@@ -38,7 +38,12 @@ pub fn answer(talk: &mut Talk<'_>, target: &Target) -> Result<(), Lost> {
             return talk.text(answer, &page);
         }
     }
-    match find(talk, target) {
+    let begin = talk.trace.now();
+    let found = find(talk, target);
+    let path = target.path();
+    let error = found.as_ref().err();
+    talk.trace.file("open", begin, Some(&path), error);
+    match found {
         Ok(At::File(file, attributes)) => {
             let name = target.parts.last().filter(|_| !target.directory);
             let name = name.map_or(INDEX, |name| name.as_str());
@@ -181,7 +186,10 @@ fn send(
     if let Some((block, start)) = talk.wire.begin_block(whole)? {
         let part = start..block.len();
         let wanted = part.len();
-        let (block, read) = file.read_part(from, block, part)?;
+        let begin = talk.trace.now();
+        let outcome = file.read_part(from, block, part);
+        talk.trace.file("read", begin, None, outcome.as_ref().err());
+        let (block, read) = outcome?;
         if read < wanted {
             return Err(Lost::Gone);
         }
@@ -191,7 +199,10 @@ fn send(
     while at < to {
         let piece = (to - at).min(PIECE);
         // A file that has become shorter meanwhile: the client learns that a part is missing.
-        let block = file.read_block(at, piece as usize)?.ok_or(Lost::Gone)?;
+        let begin = talk.trace.now();
+        let read = file.read_block(at, piece as usize);
+        talk.trace.file("read", begin, None, read.as_ref().err());
+        let block = read?.ok_or(Lost::Gone)?;
         at += block.len() as u64;
         talk.wire.push(block)?;
         talk.wire.settle(talk.pace, at - from)?;
@@ -200,9 +211,12 @@ fn send(
 }
 
 /// A file's content, packed; `None` if that does not pay.
-fn pack(talk: &Talk<'_>, file: &mut File, size: u64) -> Option<Vec<u8>> {
+fn pack(talk: &mut Talk<'_>, file: &mut File, size: u64) -> Option<Vec<u8>> {
     let mut content = vec![0; size as usize];
-    let read = file.read_at(0, &mut content).ok()?;
+    let begin = talk.trace.now();
+    let read = file.read_at(0, &mut content);
+    talk.trace.file("read", begin, None, read.as_ref().err());
+    let read = read.ok()?;
     if read < content.len() {
         return None;
     }

@@ -24,6 +24,8 @@ mod server;
 mod service;
 mod sink;
 mod slots;
+mod spans;
+mod trace;
 mod wire;
 
 use alloc::sync::Arc;
@@ -95,7 +97,15 @@ fn main(Arguments { port, files }: Arguments) -> Result<i32, Error> {
             }
         };
     }
+    let sender = match &config.spans {
+        Some(_) => Some(Names::new(names.connect()?)?),
+        None => None,
+    };
     let server = Arc::new(Server::new(names, config)?);
+    if let Some(sender) = sender {
+        let shared = Arc::clone(&server);
+        thread::spawn(move || spans::run(&shared, sender))?;
+    }
     let shared = Arc::clone(&server);
     match startup::web() {
         None => server::accept(&server),

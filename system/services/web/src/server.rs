@@ -3,6 +3,7 @@
 use crate::connection;
 use crate::pool::Pool;
 use crate::slots::Slots;
+use crate::spans::Spans;
 use alloc::sync::Arc;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -31,6 +32,8 @@ pub struct Server {
     pub pools: Vec<Pool>,
     /// Held by who packs: its tables are large, so that one does at a time.
     pub packing: Mutex<()>,
+    /// On their way to a collector, if one is named.
+    pub spans: Option<Spans>,
     names: Mutex<Names>,
     stopping: AtomicBool,
     listening: AtomicBool,
@@ -45,10 +48,13 @@ impl Server {
         let mounts = config.mounts.iter().cloned();
         let pools = mounts.map(|mount| Pool::new(mount, &mut names));
         let pools = pools.collect::<Result<_, _>>()?;
+        let spans = config.spans.as_ref();
+        let spans = spans.map(|url| Spans::new(url, &mut names)).transpose()?;
         Ok(Server {
             slots: Slots::new(config.connections)?,
             pools,
             packing: Mutex::new(()),
+            spans,
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
             listening: AtomicBool::new(false),
@@ -100,6 +106,11 @@ impl Server {
             self.requests.load(Ordering::Relaxed),
             self.failed.load(Ordering::Relaxed),
         );
+        if let Some(spans) = &self.spans {
+            let (sent, dropped) = spans.count();
+            text += &format!("spans        {}\n", spans.url);
+            text += &format!("spans-sent   {sent}\nspans-dropped {dropped}\n");
+        }
         for pool in &self.pools {
             let mount = &pool.mount;
             text += &format!("mount        {} {}\n", mount.path, mount.program);
@@ -119,6 +130,9 @@ impl Server {
                 break;
             }
             thread::sleep(LOOK);
+        }
+        if let Some(spans) = &self.spans {
+            spans.stop();
         }
     }
 
