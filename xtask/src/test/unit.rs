@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 15] = [
+const FURTHER: [&str; 16] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -21,6 +21,7 @@ const FURTHER: [&str; 15] = [
     "vga-text",
     "web",
     "watch",
+    "spans",
 ];
 
 /// How the names of tests that compile C begin.

@@ -2,9 +2,12 @@
 //! a client of ours, and by curl if there is one.
 
 mod address;
+mod collector;
 mod crowd;
 mod hostile;
 mod kills;
+mod otlp;
+mod spans;
 
 use super::systems::launch;
 use super::tcp::free_port;
@@ -36,6 +39,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     address::check(run, Machine::Hosted, &mut report)?;
     address::usual(run, &mut report);
     kills::check(run, Machine::Hosted, KILLS, &mut report)?;
+    spans::check(run, &mut report)?;
     Ok(report)
 }
 

@@ -7,18 +7,13 @@
 #![no_main]
 #![deny(unsafe_code)]
 
-extern crate alloc;
-
-mod response;
-mod url;
-
-use response::Response;
+use get::response::Response;
+use get::url::{Bad, Url};
 use sing_sdk::fs::{File, Options};
 use sing_sdk::io::{self, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::net;
 use sing_sdk::prelude::*;
-use url::{Bad, Url};
 
 sing_sdk::manifest! {
     name: "get",
@@ -55,7 +50,7 @@ fn bad(text: &str, why: Bad) -> Failed {
 }
 
 /// Asks for a file.
-fn ask(names: &mut Names, url: &Url) -> Result<Response, String> {
+fn ask(names: &mut Names, url: &Url) -> Result<Response<io::Reader>, String> {
     let server = url.server();
     let path = format!("/tcp/{}/{}", url.host, url.port);
     let connected = net::connect(names, &path).and_then(net::Connection::into_pipes);

@@ -25,20 +25,39 @@ enum Length {
     Done,
 }
 
-pub struct Response {
+/// Where the bytes of an answer come from.
+pub trait Input {
+    /// The next ones; `None` at the end, or when they take too long.
+    fn receive(&mut self) -> Option<Vec<u8>>;
+}
+
+impl Input for Reader {
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        Reader::receive(self).map(|block| block.to_vec())
+    }
+}
+
+/// An answer, whose body comes piece by piece.
+#[derive(Debug)]
+pub struct Response<I> {
+    /// Its status.
     pub status: u16,
+    /// The words for it.
     pub reason: String,
     /// Where it sends to.
     pub location: Option<String>,
     length: Length,
     /// What has come and is not taken.
     rest: Vec<u8>,
-    input: Reader,
+    input: I,
 }
 
-impl Response {
+impl<I: Input> Response<I> {
     /// Reads the head.
-    pub fn read(mut input: Reader) -> Result<Response, &'static str> {
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn read(mut input: I) -> Result<Self, &'static str> {
         let mut rest = Vec::new();
         for _ in 0..BEFORE {
             let response = head(&mut rest, &mut input)?;
@@ -59,6 +78,10 @@ impl Response {
     }
 
     /// The next bytes of the body; none at its end.
+    ///
+    /// # Errors
+    /// Why it is not whole.
+    #[allow(clippy::should_implement_trait, reason = "it fails")]
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
         loop {
             let most = match self.length {
@@ -131,10 +154,10 @@ impl Response {
 }
 
 /// Appends what comes next; whether anything does.
-fn more(rest: &mut Vec<u8>, input: &mut Reader) -> bool {
+fn more(rest: &mut Vec<u8>, input: &mut impl Input) -> bool {
     match input.receive() {
-        Some(block) => {
-            rest.extend(block.to_vec());
+        Some(bytes) => {
+            rest.extend(bytes);
             true
         }
         None => false,
@@ -144,7 +167,7 @@ fn more(rest: &mut Vec<u8>, input: &mut Reader) -> bool {
 type Head = (u16, String, Option<String>, Length);
 
 /// Reads a head, and takes it from what has come.
-fn head(rest: &mut Vec<u8>, input: &mut Reader) -> Result<Head, &'static str> {
+fn head(rest: &mut Vec<u8>, input: &mut impl Input) -> Result<Head, &'static str> {
     loop {
         let mut lines = [httparse::EMPTY_HEADER; LINES];
         let mut response = httparse::Response::new(&mut lines);

@@ -12,19 +12,26 @@ const PORT: u16 = 80;
 pub struct Url {
     /// A name, or an address; one of IPv6 without brackets.
     pub host: String,
+    /// The port.
     pub port: u16,
     /// What is asked for: the path with the query.
     pub path: String,
 }
 
 /// Why an address is none.
+#[derive(Debug)]
 pub enum Bad {
     /// It is one, of another protocol.
     Protocol(String),
+    /// It is none, for this reason.
     Other(&'static str),
 }
 
 impl Url {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Why it is none.
     pub fn parse(text: &str) -> Result<Url, Bad> {
         if text.len() > LONGEST {
             return Err(Bad::Other("longer than an address may be"));
@@ -54,6 +61,9 @@ impl Url {
     }
 
     /// Where a server sends to, from here.
+    ///
+    /// # Errors
+    /// As [`Url::parse`].
     pub fn join(&self, to: &str) -> Result<Url, Bad> {
         let base = format!("http://{}", self.server());
         let is_whole = to
@@ -74,6 +84,7 @@ impl Url {
     }
 
     /// The host and port, as a request says them.
+    #[must_use]
     pub fn server(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),

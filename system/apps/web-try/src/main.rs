@@ -62,6 +62,10 @@ fn answer(mut request: Request) -> Response {
                 Ok(())
             });
         }
+        "headers" => {
+            let line = |(name, value): &(String, String)| format!("{name}: {value}\n");
+            return Response::text(&request.headers.iter().map(line).collect::<String>());
+        }
         "count" => {
             let bytes = request.body.read_to_end();
             return Response::text(&format!("{} {}\n", request.method, bytes.len()));

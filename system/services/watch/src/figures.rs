@@ -177,6 +177,17 @@ pub fn text(look: &Look, web: Option<Web>, viewers: Viewers) -> String {
         );
         let help = "Requests that a program has not answered.";
         one("singularity_web_failed_total", counter, help, web.failed);
+        if let Some((sent, dropped)) = web.spans {
+            let help = "Spans that the collector has taken.";
+            one("singularity_web_spans_sent_total", counter, help, sent);
+            let help = "Spans that had no room, or that the collector has not taken.";
+            one(
+                "singularity_web_spans_dropped_total",
+                counter,
+                help,
+                dropped,
+            );
+        }
     }
     let help = "Time since the start of the system.";
     out.one(

@@ -44,6 +44,8 @@ pub struct Web {
     pub requests: u64,
     /// Those that a program has not answered.
     pub failed: u64,
+    /// Spans that a collector has taken, and those that were dropped, if one is named.
+    pub spans: Option<(u64, u64)>,
 }
 
 impl Web {
@@ -55,12 +57,15 @@ impl Web {
             let (_, value) = lines.find(|(key, _)| *key == name)?;
             value.split_whitespace().next()?.parse().ok()
         };
+        let sent = of("spans-sent");
+        let spans = sent.map(|sent| (sent, of("spans-dropped").unwrap_or(0)));
         let of = |name| of(name).unwrap_or(0);
         Web {
             connections: of("connections"),
             accepted: of("accepted"),
             requests: of("requests"),
             failed: of("failed"),
+            spans,
         }
     }
 }

@@ -61,6 +61,8 @@ pub enum Length {
 /// The head of an answer: its first line and headers, ended by an empty line.
 #[derive(Debug)]
 pub struct Answer {
+    /// Its status.
+    pub status: u16,
     text: String,
 }
 
@@ -70,7 +72,7 @@ impl Answer {
     pub fn new(status: u16, now: u64) -> Answer {
         let mut text = format!("HTTP/1.1 {status} {}\r\n", words(status));
         let _ = write!(text, "Date: {}\r\nServer: Singularity\r\n", date::show(now));
-        Answer { text }
+        Answer { status, text }
     }
 
     /// With a header.

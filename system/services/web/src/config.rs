@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
+use get::url::Url;
 
 /// The most bytes of a configuration.
 pub const MOST_BYTES: usize = 64 << 10;
@@ -68,6 +69,8 @@ pub struct Config {
     pub header: Duration,
     /// How long requests may take that are under way when the server is stopped.
     pub shutdown: Duration,
+    /// The address of a collector of spans, to which nothing is sent if it is not named.
+    pub spans: Option<String>,
     /// Its programs, those with longer paths first.
     pub mounts: Vec<Mount>,
 }
@@ -92,6 +95,7 @@ impl Default for Config {
             idle: Duration::from_secs(15),
             header: Duration::from_secs(10),
             shutdown: Duration::from_secs(5),
+            spans: None,
             mounts: Vec::new(),
         }
     }
@@ -187,6 +191,11 @@ impl Config {
                 self.cache =
                     number(value, 0, MOST_CACHE).ok_or_else(|| needs("a size, 64M at most"))?;
             }
+            "spans" => {
+                let good = Url::parse(value).is_ok();
+                let of = || needs("an address such as http://127.0.0.1:4318/v1/traces");
+                self.spans = Some(good.then(|| value.into()).ok_or_else(of)?);
+            }
             "idle" => self.idle = of_time()?,
             "header" => self.header = of_time()?,
             "shutdown" => self.shutdown = of_time()?,
@@ -266,6 +275,9 @@ mod tests {
             (second.life, second.memory, second.ahead),
             (Life::Kept, 4 << 20, 0)
         );
+        assert_eq!(config.spans, None);
+        let config = Config::read("spans http://[::1]:4318/v1/traces\n").unwrap_or_default();
+        assert_eq!(config.spans.as_deref(), Some("http://[::1]:4318/v1/traces"));
         assert_eq!(Config::read(""), Ok(Config::default()));
         let config = Config::read("mount /a /watch/pages deadline 60s at-once 4\n");
         let mounts = config.unwrap_or_default().mounts;
@@ -308,6 +320,11 @@ mod tests {
             (
                 "mount /a b memory 99999999999999M",
                 "line 1: `memory` of /a needs a size such as 4M",
+            ),
+            (
+                "spans https://x/v1/traces",
+                "line 1: `spans` is an address such as http://127.0.0.1:4318/v1/traces, not \
+                 `https://x/v1/traces`",
             ),
             ("mount /a b\nmount /a c", "line 2: /a is mounted twice"),
             (

@@ -3,6 +3,7 @@
 use crate::exchange;
 use crate::files;
 use crate::server::Server;
+use crate::trace::Trace;
 use crate::wire::{Lost, Wire, until};
 use core::net::IpAddr;
 use sing_sdk::fs::Directory;
@@ -42,6 +43,8 @@ pub struct Talk<'a> {
     /// Whether all of its body has come.
     pub is_whole: bool,
     pub pace: Pace,
+    /// What is recorded of it.
+    pub trace: Trace<'a>,
     /// The directory of files, once it is open.
     pub root: &'a mut Option<Directory>,
 }
@@ -82,20 +85,24 @@ pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr)
             Heard::Fault(fault) => return refuse(server, slot, wire, fault),
         };
         let stays = head.keep_alive && number < server.config.requests && !server.is_stopping();
+        let id = server.next_id();
         let mut talk = Talk {
             server,
             slot,
             peer,
             wire: &mut wire,
             requests: &mut requests,
-            id: server.next_id(),
+            trace: Trace::begin(server.spans.as_ref(), &head, peer, &id),
+            id,
             stays,
             is_whole: false,
             pace: Pace::new(uptime()),
             root: &mut root,
             head,
         };
-        let outcome = talk.answer().and_then(|()| talk.finish());
+        let answered = talk.answer();
+        talk.trace.end(&talk.head.method, &answered);
+        let outcome = answered.and_then(|()| talk.finish());
         match outcome {
             Ok(true) => {}
             Ok(false) => return close(server, slot, wire),
@@ -304,6 +311,7 @@ impl Talk<'_> {
         }
         // Whatever made the answer took its own time: the client's begins here.
         self.pace = Pace::new(uptime());
+        self.trace.answered(answer.status);
         let text = answer.finish(length, self.stays, self.head.modern);
         self.wire.write(text.as_bytes())?;
         Ok(())

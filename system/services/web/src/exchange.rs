@@ -11,8 +11,8 @@
 use crate::connection::{CUT, SLOW, Talk};
 use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
+use crate::trace;
 use crate::wire::{Lost, Source, until};
-use core::net::IpAddr;
 use core::time::Duration;
 use sing_sdk::io::LARGEST;
 use sing_sdk::prelude::*;
@@ -21,7 +21,7 @@ use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
 use sing_sdk::time::{Timeout, uptime};
 use web::answer::{self, Length};
-use web::head::{Fault, Head};
+use web::head::Fault;
 use web::pace::{Pace, Patience};
 use web::requests::Event;
 
@@ -76,6 +76,19 @@ enum Failure {
     Lost(Lost),
 }
 
+impl Failure {
+    /// Its kind, for who counts them.
+    fn kind(&self) -> &'static str {
+        match self {
+            Failure::Crashed => "crash",
+            Failure::Late => "timeout",
+            Failure::Nonsense(_) => "nonsense",
+            Failure::Client(_) => "client",
+            Failure::Lost(_) => "connection",
+        }
+    }
+}
+
 impl From<Lost> for Failure {
     fn from(lost: Lost) -> Failure {
         Failure::Lost(lost)
@@ -108,10 +121,20 @@ struct Exchange<'t, 's> {
 }
 
 /// The headers that the program gets.
-fn headers(head: &Head, id: &str, peer: IpAddr) -> Vec<u8> {
+fn headers(talk: &Talk<'_>) -> Vec<u8> {
+    let (head, id, peer, parent) = (&talk.head, &talk.id, talk.peer, talk.trace.parent());
     let mut out = format!("x-request-id:{id}\nx-peer:{peer}\n").into_bytes();
+    if let Some(parent) = &parent {
+        out.extend_from_slice(format!("traceparent:{parent}\n").as_bytes());
+    }
     for header in &head.headers {
-        if !OWN.contains(&header.name.as_str()) {
+        let name = header.name.as_str();
+        let replaced = match name {
+            "traceparent" => parent.is_some(),
+            "tracestate" => !talk.trace.goes_on(),
+            _ => false,
+        };
+        if !replaced && !OWN.contains(&name) {
             out.extend_from_slice(header.name.as_bytes());
             out.push(b':');
             out.extend_from_slice(&header.value);
@@ -129,19 +152,32 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
             return talk.error(fault.status, fault.reason);
         }
     };
+    let program = pool.mount.program.as_str();
+    talk.trace.route(&pool.mount.path);
+    let begin = talk.trace.now();
     let process = match pool.take() {
         Ok(process) => process,
         Err(pool::None::Busy) => {
+            let why = Some(("busy", "all processes for this path are busy"));
+            let of = (program, Option::None);
+            talk.trace.process(trace::Process::Create, begin, of, why);
             let page = answer::page(503, "all processes for this path are busy", None);
             let answer = talk.head(503).header("Retry-After", 1);
             return talk.text(answer, &page);
         }
         Err(pool::None::NotMade(why)) => {
             sing_sdk::log!("request {}: {why}", talk.id);
+            let failure = Some(("not_made", why.as_str()));
+            let of = (program, Option::None);
+            talk.trace
+                .process(trace::Process::Create, begin, of, failure);
             return failed(talk, 500, "the program for this path cannot be started");
         }
     };
     let Process { child, channel } = process;
+    let of = (program, child.as_ref());
+    talk.trace.process(trace::Process::Create, begin, of, None);
+    let begin = talk.trace.now();
     let outcome = exchange(talk, pool, &child, channel, ahead);
     let (kept, failure) = match outcome {
         Ok(channel) => (Some(channel), None),
@@ -149,10 +185,21 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
     };
     let said = failure.map(|(failure, begun)| {
         let said = describe(talk, pool, &child, &failure);
-        pool::end(&child);
         (failure, begun, said)
     });
+    let failure = said.as_ref().map(|(failure, _, said)| {
+        let why = said.as_deref().unwrap_or_default();
+        (failure.kind(), why)
+    });
+    let of = (program, child.as_ref());
+    talk.trace.process(trace::Process::Run, begin, of, failure);
+    let begin = talk.trace.now();
+    if said.is_some() {
+        pool::end(&child);
+    }
     pool.give_back(kept.map(|channel| Process { child, channel }));
+    talk.trace
+        .process(trace::Process::End, begin, (program, None), None);
     let result = match said {
         None => Ok(()),
         Some((failure, begun, said)) => {
@@ -236,7 +283,7 @@ fn exchange(
     let (body, from) = PipeContract::new_channel().map_err(early)?;
     let method = Text::new(&talk.head.method).map_err(early)?;
     let target = Text::new(&talk.head.target).map_err(early)?;
-    let lines = Vector::from_bytes(&headers(&talk.head, &talk.id, talk.peer)).map_err(early)?;
+    let lines = Vector::from_bytes(&headers(talk)).map_err(early)?;
     let asked = channel.send_request(method, target, lines, from);
     let mut exchange = Exchange {
         talk,

@@ -73,7 +73,15 @@ pub fn answer(talk: &mut Talk<'_>, target: &Target) -> Result<(), Lost> {
             return talk.text(answer, &page);
         }
     }
-    match find(talk, target) {
+    let begin = talk.trace.now();
+    let found = find(talk, target);
+    let (path, error) = match &found {
+        Ok(At::File(found)) => (Some(found.path.as_str()), None),
+        Ok(At::Directory) => (None, None),
+        Err(error) => (None, Some(error)),
+    };
+    talk.trace.file("open", begin, path, error);
+    match found {
         Ok(At::File(found)) => {
             let name = target.parts.last().filter(|_| !target.directory);
             let name = name.map_or(INDEX, |name| name.as_str());
@@ -144,7 +152,7 @@ fn look(talk: &mut Talk<'_>, target: &Target) -> Result<At, Error> {
 }
 
 /// Reads a small file that is asked for as a whole into memory, and keeps it there.
-fn read(talk: &Talk<'_>, found: &mut Found) -> Result<(), Error> {
+fn read(talk: &mut Talk<'_>, found: &mut Found) -> Result<(), Error> {
     let (before, size) = (found.stamp(), found.attributes.bytes);
     let Content::File(file) = &mut found.content else {
         return Ok(());
@@ -153,7 +161,10 @@ fn read(talk: &Talk<'_>, found: &mut Found) -> Result<(), Error> {
         return Ok(());
     }
     let mut bytes = vec![0; size as usize];
-    let read = file.read_at(0, &mut bytes)?;
+    let begin = talk.trace.now();
+    let read = file.read_at(0, &mut bytes);
+    talk.trace.file("read", begin, None, read.as_ref().err());
+    let read = read?;
     // Whatever has changed it meanwhile, the stamp says so.
     if read == bytes.len() && stamp(&file.attributes()?) == before {
         let content = Arc::from(bytes);
@@ -259,7 +270,10 @@ fn send_file(talk: &mut Talk<'_>, mut file: File, from: u64, to: u64) -> Result<
     if let Some((block, start)) = talk.wire.begin_block(whole)? {
         let part = start..block.len();
         let wanted = part.len();
-        let (block, read) = file.read_part(from, block, part)?;
+        let begin = talk.trace.now();
+        let outcome = file.read_part(from, block, part);
+        talk.trace.file("read", begin, None, outcome.as_ref().err());
+        let (block, read) = outcome?;
         if read < wanted {
             return Err(Lost::Gone);
         }
@@ -269,7 +283,10 @@ fn send_file(talk: &mut Talk<'_>, mut file: File, from: u64, to: u64) -> Result<
     while at < to {
         let piece = (to - at).min(PIECE);
         // A file that has become shorter meanwhile: the client learns that a part is missing.
-        let block = file.read_block(at, piece as usize)?.ok_or(Lost::Gone)?;
+        let begin = talk.trace.now();
+        let read = file.read_block(at, piece as usize);
+        talk.trace.file("read", begin, None, read.as_ref().err());
+        let block = read?.ok_or(Lost::Gone)?;
         at += block.len() as u64;
         talk.wire.push(block)?;
         talk.wire.settle(talk.pace, at - from)?;
@@ -290,7 +307,7 @@ fn send_bytes(talk: &mut Talk<'_>, mut rest: &[u8]) -> Result<(), Lost> {
 }
 
 /// A file's content, packed; `None` if that does not pay.
-fn pack(talk: &Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
+fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
     let (stamp, size) = (found.stamp(), found.attributes.bytes);
     let name = cache::packed(&found.path);
     let is_kept = matches!(found.content, Content::Kept(_));
@@ -302,8 +319,10 @@ fn pack(talk: &Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
         Content::Kept(content) => Arc::clone(content),
         Content::File(file) => {
             let mut content = vec![0; size as usize];
-            let read = file.read_at(0, &mut content).ok()?;
-            (read == content.len()).then(|| content.into())?
+            let begin = talk.trace.now();
+            let read = file.read_at(0, &mut content);
+            talk.trace.file("read", begin, None, read.as_ref().err());
+            (read.ok()? == content.len()).then(|| content.into())?
         }
     };
     let _one = talk.server.packing.lock();

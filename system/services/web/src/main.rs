@@ -24,7 +24,9 @@ mod server;
 mod service;
 mod sink;
 mod slots;
+mod spans;
 mod storage;
+mod trace;
 mod wire;
 
 use alloc::sync::Arc;
@@ -106,7 +108,15 @@ fn main(Arguments { port, files }: Arguments) -> Result<i32, Error> {
             }
         };
     }
+    let sender = match &config.spans {
+        Some(_) => Some(Names::new(names.connect()?)?),
+        None => None,
+    };
     let server = Arc::new(Server::new(names, config)?);
+    if let Some(sender) = sender {
+        let shared = Arc::clone(&server);
+        thread::spawn(move || spans::run(&shared, sender))?;
+    }
     let shared = Arc::clone(&server);
     match startup::web() {
         None => server::accept(&server),

@@ -3,6 +3,7 @@
 use crate::connection;
 use crate::pool::Pool;
 use crate::slots::Slots;
+use crate::spans::Spans;
 use crate::storage;
 use alloc::sync::Arc;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -35,6 +36,8 @@ pub struct Server {
     pub packing: Mutex<()>,
     /// Small files that were asked for.
     pub cache: Mutex<Cache>,
+    /// On their way to a collector, if one is named.
+    pub spans: Option<Spans>,
     names: Mutex<Names>,
     stopping: AtomicBool,
     listening: AtomicBool,
@@ -49,11 +52,14 @@ impl Server {
         let mounts = config.mounts.iter().cloned();
         let pools = mounts.map(|mount| Pool::new(mount, &mut names));
         let pools = pools.collect::<Result<_, _>>()?;
+        let spans = config.spans.as_ref();
+        let spans = spans.map(|url| Spans::new(url, &mut names)).transpose()?;
         Ok(Server {
             slots: Slots::new(config.connections)?,
             pools,
             packing: Mutex::new(()),
             cache: Mutex::new(Cache::new(config.cache)),
+            spans,
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
             listening: AtomicBool::new(false),
@@ -107,6 +113,11 @@ impl Server {
             self.requests.load(Ordering::Relaxed),
             self.failed.load(Ordering::Relaxed),
         );
+        if let Some(spans) = &self.spans {
+            let (sent, dropped) = spans.count();
+            text += &format!("spans        {}\n", spans.url);
+            text += &format!("spans-sent   {sent}\nspans-dropped {dropped}\n");
+        }
         for pool in &self.pools {
             let mount = &pool.mount;
             text += &format!("mount        {} {}\n", mount.path, mount.program);
@@ -126,6 +137,9 @@ impl Server {
                 break;
             }
             thread::sleep(LOOK);
+        }
+        if let Some(spans) = &self.spans {
+            spans.stop();
         }
     }
 
