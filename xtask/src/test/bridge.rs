@@ -161,12 +161,12 @@ fn two(run: &Run, images: &Images) -> Result<()> {
     let _server = played.with_context(|| said.clone())?;
     told?;
     for (words, times) in [
-        (format!("ask /far/own: as it should be\n"), 2),
-        ("clock /far/clock: as it should be\n".into(), 2),
-        ("gone /far/none: as it should be\n".into(), 1),
-        ("gone /far/own: as it should be\n".into(), 1),
+        ("ask /far/own: as it should be\n", 2),
+        ("clock /far/clock: as it should be\n", 2),
+        ("gone /far/none: as it should be\n", 1),
+        ("gone /far/own: as it should be\n", 1),
     ] {
-        let found = said.matches(&words).count();
+        let found = said.matches(words).count();
         ensure!(
             found == times,
             "{found} times `{}`, not {times}\n{said}",

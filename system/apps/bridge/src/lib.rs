@@ -119,7 +119,7 @@ impl Lines {
     ///
     /// # Errors
     /// [`Bad`]: nothing that comes behind can be understood.
-    pub fn next(&mut self) -> Result<Option<Said>, Bad> {
+    pub fn said(&mut self) -> Result<Option<Said>, Bad> {
         let rest = &self.bytes[self.at..];
         let Some(end) = rest.iter().position(|b| *b == b'\n') else {
             return if rest.len() > LINE {

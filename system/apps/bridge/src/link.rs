@@ -119,7 +119,7 @@ impl Link {
 
     /// The next thing that has been said as a whole.
     pub fn said(&mut self) -> Result<Option<Said>, Bad> {
-        self.lines.next()
+        self.lines.said()
     }
 
     /// Sends bytes; those before must have been taken.

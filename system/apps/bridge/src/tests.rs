@@ -8,7 +8,7 @@ fn all(bytes: &[u8], piece: usize) -> (Vec<Said>, Option<Bad>) {
     for piece in bytes.chunks(piece.max(1)) {
         lines.push(piece);
         loop {
-            match lines.next() {
+            match lines.said() {
                 Ok(Some(next)) => said.push(next),
                 Ok(None) => break,
                 Err(bad) => return (said, Some(bad)),
