@@ -6,6 +6,7 @@
 
 use crate::packages::{self, Tools};
 use crate::project::{Maker, Project};
+use crate::test::bridge::NATS;
 use crate::{clang, qemu, toolchain};
 use anyhow::{Result, bail};
 
@@ -31,6 +32,8 @@ pub struct Needs {
     pub pc: bool,
     /// The checkers of format and lints.
     pub lints: bool,
+    /// The server that two systems meet at in a test.
+    pub nats: Need,
 }
 
 impl Needs {
@@ -42,6 +45,7 @@ impl Needs {
             qemu: if emulated { Need::Required } else { Need::No },
             pc: emulated,
             lints: false,
+            nats: Need::No,
         }
     }
 }
@@ -64,6 +68,11 @@ impl Without {
     /// The reason for leaving out programs in C, if they are left out.
     pub fn clang(&self) -> Option<String> {
         self.reason(&clang::TOOLS)
+    }
+
+    /// The reason for leaving out the test with a server of NATS, if it is left out.
+    pub fn nats(&self) -> Option<String> {
+        self.reason(&NATS)
     }
 
     fn reason(&self, tools: &Tools) -> Option<String> {
@@ -95,7 +104,8 @@ pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
             .map(|p| p.name.clone())
             .collect::<Vec<_>>()
     };
-    let mut wanted: Vec<(&'static Tools, Need)> = vec![(&qemu::TOOLS, needs.qemu)];
+    let mut wanted: Vec<(&'static Tools, Need)> =
+        vec![(&qemu::TOOLS, needs.qemu), (&NATS, needs.nats)];
     if !in_c(project).is_empty() {
         wanted.push((&clang::TOOLS, needs.clang));
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every part of the test suite, a table, and a closing line that counts.
 
 mod boot;
+pub mod bridge;
 mod conformance;
 mod dependencies;
 mod devices;
@@ -123,6 +124,11 @@ pub fn run(request: &Request) -> Result<u8> {
         qemu: if emulated { Need::Wanted } else { Need::No },
         pc: emulated || has("lints"),
         lints: has("lints") || has("format"),
+        nats: if has("bridge-hosted") {
+            Need::Wanted
+        } else {
+            Need::No
+        },
     };
     let run = Run {
         without: setup::prepare(&mut project, needs)?,

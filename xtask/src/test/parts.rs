@@ -87,6 +87,7 @@ pub(super) const PARTS: &[Part] = &[
     part("hosts-hosted", hosts::hosted).quick().filters(),
     part("hosts-pc", hosts::pc).filters().emulated(),
     part("connections-pc", tcp::pc).filters().emulated(),
+    part("bridge-hosted", bridge::hosted).quick().filters(),
     part("web-hosted", web::hosted).quick().filters(),
     part("web-pc", web::pc).filters().emulated(),
     part("devices-hosted", devices::hosted).quick().filters(),

@@ -3,10 +3,16 @@
 //! The status of the process tells the class of the answer: 0 for a file, 4 for one that cannot be
 //! had (404), 5 for a server in trouble, 3 for one that only ever sends elsewhere; 1 if no answer
 //! came, or the file could not be written; 2 for an address that is none.
+//!
+//! With `--retry` it asks again where no answer came, or a server was in trouble, as long as nothing
+//! has been written: what is there twice would be no file.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
+use core::time::Duration;
 use get::response::Response;
 use get::url::{Bad, Url};
 use sing_sdk::fs::{File, Options};
@@ -14,10 +20,11 @@ use sing_sdk::io::{self, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::net;
 use sing_sdk::prelude::*;
+use sing_sdk::time::{sleep, uptime};
 
 sing_sdk::manifest! {
     name: "get",
-    description: "fetches a file by HTTP: get http://HOST/PATH [FILE]",
+    description: "fetches a file by HTTP: get [--retry SECONDS] http://HOST/PATH [FILE]",
     endpoints: {
         stdout: optional PipeContract.Imp:Start,
         stderr: optional PipeContract.Imp:Start,
@@ -26,12 +33,16 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
+    /// Ask again for so long, where no answer comes or the server is in trouble.
+    retry: option u32 "--retry SECONDS";
     /// The address of the file.
     url: one String "URL";
     /// Where to write it; standard output if it is left out.
     file: optional Path "FILE";
 }
 
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
 /// How often a server may send elsewhere.
 const REDIRECTS: usize = 8;
 
@@ -106,7 +117,13 @@ impl To {
     }
 }
 
-fn fetch(names: &mut Names, text: &str, file: Option<&str>) -> Result<(), Failed> {
+/// Fetches a file. `begun` says that some of it has been written, or could not be.
+fn fetch(
+    names: &mut Names,
+    text: &str,
+    file: Option<&str>,
+    begun: &mut bool,
+) -> Result<(), Failed> {
     let mut url = Url::parse(text).map_err(|why| bad(text, why))?;
     for _ in 0..=REDIRECTS {
         let mut response = ask(names, &url).map_err(|why| (1, why))?;
@@ -120,7 +137,10 @@ fn fetch(names: &mut Names, text: &str, file: Option<&str>) -> Result<(), Failed
                         .next()
                         .map_err(|why| (1, format!("{text}: {why}")))?;
                     match next {
-                        Some(bytes) => to.write(&bytes).map_err(own)?,
+                        Some(bytes) => {
+                            *begun = true;
+                            to.write(&bytes).map_err(own)?;
+                        }
                         None => return to.end().map_err(own),
                     }
                 }
@@ -145,9 +165,18 @@ fn fetch(names: &mut Names, text: &str, file: Option<&str>) -> Result<(), Failed
 }
 
 #[sing_sdk::main]
-fn main(Arguments { url, file }: Arguments) -> Result<i32, Error> {
+fn main(Arguments { retry, url, file }: Arguments) -> Result<i32, Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    match fetch(&mut names, &url, file.as_deref()) {
+    let end = uptime() + Duration::from_secs(retry.unwrap_or(0).into());
+    let fetched = loop {
+        let mut begun = false;
+        match fetch(&mut names, &url, file.as_deref(), &mut begun) {
+            // A file is begun anew.
+            Err((1 | 5, _)) if (!begun || file.is_some()) && uptime() < end => sleep(PAUSE),
+            fetched => break fetched,
+        }
+    };
+    match fetched {
         Ok(()) => Ok(0),
         Err((status, why)) => {
             // It comes from a server, too.

@@ -1,0 +1,143 @@
+//! A connection to a NATS server.
+//!
+//! Invariant: nothing waits for a server without end. One that does not greet, or does not take what
+//! it is sent, is left.
+
+use bridge::{Bad, CONNECT, Lines, PONG, Said};
+use core::time::Duration;
+use sing_sdk::io::{Reader, Writer};
+use sing_sdk::names::Names;
+use sing_sdk::net::{self, Joined};
+use sing_sdk::prelude::*;
+use sing_sdk::sync;
+use sing_sdk::time::{Timeout, uptime};
+
+/// How long a server may take to greet.
+const GREETING: Duration = Duration::from_secs(5);
+/// How long it may take to take what it is sent.
+const TAKING: Duration = Duration::from_secs(2);
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub struct Server {
+    pub host: String,
+    pub port: u16,
+}
+
+impl Server {
+    /// Reads `HOST:PORT`, or `HOST`, whose port is the usual one.
+    pub fn read(text: &str) -> Result<Server, String> {
+        let (host, port) = match text.rsplit_once(':') {
+            // An address of IPv6 has more than one, and stands in brackets if a port follows.
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+                (host, port.parse().ok().filter(|port| *port != 0))
+            }
+            _ => (text, Some(4222)),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match port {
+            Some(port) if !host.is_empty() && !host.contains('/') => Ok(Server {
+                host: host.into(),
+                port,
+            }),
+            _ => Err(format!(
+                "{text}: not a server; write HOST:PORT, such as 10.0.2.2:4222"
+            )),
+        }
+    }
+}
+
+/// A connection that has been greeted.
+pub struct Link {
+    pub input: Reader,
+    output: Writer,
+    lines: Lines,
+    /// Dropping it ends nothing, but the connection's pipes do.
+    _joined: Joined,
+}
+
+impl Link {
+    /// Connects and waits for the greeting.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub fn open(names: &mut Names, server: &Server) -> Result<Link, String> {
+        let path = format!("/tcp/{}/{}", server.host, server.port);
+        let connected = net::connect(names, &path).and_then(net::Connection::into_pipes);
+        let (output, input, joined) = connected.map_err(|e| e.to_string())?;
+        let mut link = Link {
+            input,
+            output,
+            lines: Lines::default(),
+            _joined: joined,
+        };
+        let end = uptime() + GREETING;
+        let Said::Info(about) = link.wait(end)? else {
+            return Err("it does not say INFO: no server of NATS".into());
+        };
+        // Fields of JSON without spaces, as all servers write them.
+        let says = |field: &str| about.replace(' ', "").contains(field);
+        if says("\"tls_required\":true") {
+            return Err("it wants TLS, which is not there yet".into());
+        }
+        if says("\"auth_required\":true") {
+            return Err("it wants a user and a password, which a bridge has not".into());
+        }
+        if !says("\"headers\":true") {
+            return Err("it passes on no headers: take version 2.2 or later".into());
+        }
+        link.send(CONNECT)?;
+        loop {
+            match link.wait(end)? {
+                Said::Pong => return Ok(link),
+                Said::Error(why) => return Err(format!("it says {why}")),
+                _ => {}
+            }
+        }
+    }
+
+    /// The next thing that it says, waited for until a time.
+    fn wait(&mut self, end: Duration) -> Result<Said, String> {
+        loop {
+            if let Some(said) = self.said().map_err(|bad| bad.to_string())? {
+                return Ok(said);
+            }
+            let left = end.saturating_sub(uptime());
+            if sync::wait(&self.input, Timeout::from(left)).is_err() {
+                return Err("it does not greet".into());
+            }
+            self.receive()?;
+        }
+    }
+
+    /// Takes what has come, which must be something.
+    pub fn receive(&mut self) -> Result<(), String> {
+        let block = self.input.receive().ok_or("it has ended the connection")?;
+        self.lines.push(&block.to_vec());
+        Ok(())
+    }
+
+    /// The next thing that has been said as a whole.
+    pub fn said(&mut self) -> Result<Option<Said>, Bad> {
+        self.lines.said()
+    }
+
+    /// Sends bytes; those before must have been taken.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let taken = self.output.settle_within(Timeout::from(TAKING));
+        let sent = taken.and_then(|()| self.output.write(bytes));
+        sent.map_err(|e| match e {
+            Error::Timeout => "it does not take what it is sent".into(),
+            e => e.to_string(),
+        })
+    }
+
+    /// Answers what a server asks of any client. Why the connection is at its end, if it is.
+    pub fn keep(&mut self, said: &Said) -> Result<(), String> {
+        match said {
+            Said::Ping => self.send(PONG),
+            Said::Error(why) => Err(format!("it says {why}")),
+            _ => Ok(()),
+        }
+    }
+}

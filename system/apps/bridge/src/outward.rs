@@ -1,0 +1,122 @@
+//! The side of the service: requests that come for a subject are carried out by a service here.
+//!
+//! Invariants:
+//! - A request is checked against the contract, to its last byte, before the service sees any of it.
+//! - It is carried out once at most: when the service ends meanwhile, the answer says so.
+//! - One request at a time, each within a time-out. Those that wait meanwhile wait with the server,
+//!   which knows bounds for that.
+
+use crate::link::{Link, Server};
+use crate::shape::{Bridged, Fault};
+use crate::{CONTRACT, MESSAGE, REFUSED};
+use bridge::{MOST, Message, Said};
+use core::time::Duration;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::sync;
+use sing_sdk::time::{Timeout, sleep, uptime};
+
+/// How long the service may take: less than whoever asks waits for it.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Bridges with one subject share what comes for it.
+const GROUP: &str = "bridges";
+/// The waits between two attempts to connect: the first, and the longest.
+const WAITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
+/// Serves the subject for ever.
+pub fn run<B: Bridged>(
+    mut names: Names,
+    path: &str,
+    subject: &str,
+    server: Server,
+) -> Result<i32, Error> {
+    let mut wait = WAITS[0];
+    loop {
+        let ended = match Link::open(&mut names, &server) {
+            Ok(mut link) => {
+                wait = WAITS[0];
+                sing_sdk::log!("{}: connected", server.host);
+                serve::<B>(&mut names, path, subject, &mut link)
+            }
+            Err(why) => why,
+        };
+        sing_sdk::log!("{}:{}: {ended}", server.host, server.port);
+        sleep(wait);
+        wait = (wait * 2).min(WAITS[1]);
+    }
+}
+
+/// Serves until the connection has ended; why it has.
+fn serve<B: Bridged>(names: &mut Names, path: &str, subject: &str, link: &mut Link) -> String {
+    let mut service = None;
+    let mut go_on = || -> Result<(), String> {
+        link.send(&bridge::subscribe(subject, Some(GROUP)))?;
+        loop {
+            while let Some(said) = link.said().map_err(|bad| bad.to_string())? {
+                link.keep(&said)?;
+                if let Said::Message(message) = said
+                    && let Some(reply) = &message.reply
+                    && bridge::not_a_subject(reply).is_none()
+                {
+                    let answer = answer::<B>(names, path, &mut service, &message);
+                    let headers = [(CONTRACT, B::IDENTITY)];
+                    let bytes = match &answer {
+                        Ok((name, content)) => {
+                            let headers = [headers[0], (MESSAGE, *name)];
+                            bridge::publish(reply, None, &headers, content)
+                        }
+                        Err(why) => {
+                            sing_sdk::log!("{subject}: refused: {why}");
+                            let headers = [headers[0], (REFUSED, why.as_str())];
+                            bridge::publish(reply, None, &headers, &[])
+                        }
+                    };
+                    link.send(&bytes)?;
+                }
+            }
+            // The server asks every two minutes whether somebody is there.
+            let _ = sync::wait(&link.input, Timeout::from(Duration::from_secs(600)));
+            link.receive()?;
+        }
+    };
+    match go_on() {
+        Ok(()) => String::new(),
+        Err(why) => why,
+    }
+}
+
+/// What the service answers, or why it does not.
+fn answer<B: Bridged>(
+    names: &mut Names,
+    path: &str,
+    kept: &mut Option<B::Service>,
+    message: &Message,
+) -> Result<(&'static str, Vec<u8>), String> {
+    match message.header(CONTRACT) {
+        Some(identity) if identity == B::IDENTITY => {}
+        other => {
+            return Err(format!(
+                "the request is of {}, and here is {}",
+                other.unwrap_or("no contract"),
+                B::IDENTITY
+            ));
+        }
+    }
+    let service = match kept.take() {
+        Some(service) => service,
+        None => B::bind(names, path).map_err(|e| format!("{path}: {e}"))?,
+    };
+    let name = message.header(MESSAGE).unwrap_or_default();
+    let end = uptime() + PATIENCE;
+    match B::call(service, name, &message.payload, end) {
+        Ok((_, content, _)) if content.len() > MOST => {
+            Err("the answer is longer than a bridge carries".into())
+        }
+        Ok((name, content, service)) => {
+            *kept = Some(service);
+            Ok((name, content))
+        }
+        Err(fault @ (Fault::Ended | Fault::Late)) => Err(format!("{path}: {}", fault.text())),
+        Err(fault) => Err(format!("{name}: {}", fault.text())),
+    }
+}

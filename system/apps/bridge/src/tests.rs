@@ -1,0 +1,124 @@
+//! What servers say, in any pieces, and what none should.
+
+use super::*;
+use proptest::prelude::*;
+
+fn all(bytes: &[u8], piece: usize) -> (Vec<Said>, Option<Bad>) {
+    let (mut lines, mut said) = (Lines::default(), Vec::new());
+    for piece in bytes.chunks(piece.max(1)) {
+        lines.push(piece);
+        loop {
+            match lines.said() {
+                Ok(Some(next)) => said.push(next),
+                Ok(None) => break,
+                Err(bad) => return (said, Some(bad)),
+            }
+        }
+    }
+    (said, None)
+}
+
+#[test]
+fn a_conversation_is_read_however_it_is_cut() {
+    let bytes = b"INFO {\"headers\":true}\r\n+OK\r\nPING\r\nMSG a.b 1 5\r\nhello\r\n\
+        HMSG _INBOX.x.7 1 re.ply 22 25\r\nNATS/1.0\r\nName: va\r\n\r\nabc\r\n\
+        HMSG a 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n-ERR 'Slow Consumer'\r\nPONG\r\n";
+    let (whole, bad) = all(bytes, bytes.len());
+    assert_eq!(bad, None);
+    assert_eq!(whole.len(), 8);
+    let Said::Message(message) = &whole[4] else {
+        panic!("{whole:?}")
+    };
+    assert_eq!(message.header("name"), Some("va"));
+    assert_eq!(message.reply.as_deref(), Some("re.ply"));
+    assert_eq!(message.payload, b"abc");
+    let Said::Message(nobody) = &whole[5] else {
+        panic!("{whole:?}")
+    };
+    assert_eq!(nobody.status, Some(503));
+    for piece in 1..bytes.len() {
+        assert_eq!(
+            all(bytes, piece),
+            (whole.clone(), None),
+            "pieces of {piece}"
+        );
+    }
+}
+
+#[test]
+fn what_is_none_ends_the_connection() {
+    for (bytes, bad) in [
+        (&b"HELLO\r\n"[..], Bad::Line),
+        (b"PING\n", Bad::Line),
+        (b"\xff\xfe\r\n", Bad::Line),
+        (b"MSG a\r\n", Bad::Line),
+        (b"MSG a 1 -1\r\n", Bad::Line),
+        (b"MSG a 1 b c 5\r\n", Bad::Line),
+        (b"MSG a 1 99999999999999999999999\r\n", Bad::Line),
+        (b"MSG a 1 18446744073709551615\r\n", Bad::LongMessage),
+        (b"MSG a 1 100000\r\n", Bad::LongMessage),
+        (b"HMSG a 1 9 5\r\n", Bad::Message),
+        (b"HMSG a 1 5000 5001\r\n", Bad::LongMessage),
+        (b"MSG a 1 1\r\nabc\r\n", Bad::Message),
+        (b"HMSG a 1 4 4\r\nNATS\r\n", Bad::Message),
+        (
+            b"HMSG a 1 16 16\r\nNATS/1.0\r\nab\r\n\r\n\r\n",
+            Bad::Message,
+        ),
+    ] {
+        let (_, found) = all(bytes, 7);
+        assert_eq!(found, Some(bad), "{}", String::from_utf8_lossy(bytes));
+    }
+    let (_, found) = all(&vec![b'x'; LINE + 2], 4096);
+    assert_eq!(found, Some(Bad::LongLine));
+    let long = format!("MSG {} 1 1\r\n", "a".repeat(SUBJECT + 1));
+    assert_eq!(all(long.as_bytes(), 100).1, Some(Bad::LongMessage));
+}
+
+#[test]
+fn subjects_that_are_none_are_refused() {
+    for good in ["a", "clock.lab", "_INBOX.x"] {
+        assert_eq!(not_a_subject(good), None, "{good}");
+    }
+    for bad in [
+        "",
+        "a b",
+        "a..b",
+        ".",
+        "a.*",
+        ">",
+        "a\r\nPUB b 0",
+        "a\u{7f}",
+    ] {
+        assert!(not_a_subject(bad).is_some(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_header_begins_no_other_line() {
+    let sent = publish("a", None, &[("X", "b\r\nY: c"), ("Z", "d")], b"");
+    let text = String::from_utf8(sent).unwrap();
+    assert!(
+        !text.contains("Y: c") && text.contains("Z: d\r\n"),
+        "{text}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic_or_keep_more(bytes in prop::collection::vec(any::<u8>(), 0..2000), piece in 1usize..50) {
+        let _ = all(&bytes, piece);
+    }
+
+    #[test]
+    fn what_is_sent_is_what_comes(payload in prop::collection::vec(any::<u8>(), 0..300), piece in 1usize..50) {
+        let sent = publish("a.b", Some("c"), &[("Name", "value")], &payload);
+        // A server passes it on under another word, with the number of the subscription.
+        let text = [b"HMSG a.b 1 c".as_slice(), &sent["HPUB a.b c".len()..]].concat();
+        let (said, bad) = all(&text, piece);
+        prop_assert_eq!(bad, None);
+        let Some(Said::Message(message)) = said.first() else { panic!("{said:?}") };
+        prop_assert_eq!(&message.payload, &payload);
+        prop_assert_eq!(message.header("Name"), Some("value"));
+    }
+}
