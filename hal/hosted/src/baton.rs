@@ -66,6 +66,8 @@ pub(crate) struct Baton {
     work: AtomicBool,
     /// Whether the timer's signal has come to a thread that was not the holder.
     timer: AtomicBool,
+    /// Whether Linux has refused a signal that was to be passed on.
+    unsent: AtomicBool,
     /// Whether the system is to end.
     stops: AtomicBool,
     /// Whether it has.
@@ -87,6 +89,7 @@ impl Default for Baton {
             served: AtomicBool::new(false),
             work: AtomicBool::new(false),
             timer: AtomicBool::new(false),
+            unsent: AtomicBool::new(false),
             stops: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
@@ -142,6 +145,14 @@ impl Baton {
     /// Takes note of the timer's signal.
     pub(crate) fn note_timer(&self) {
         self.timer.store(true, SeqCst);
+    }
+
+    /// Passes a signal on to the holder, if there is one. Called by the handler of a thread that is
+    /// not.
+    pub(crate) fn pass_on(&self) {
+        if KERNEL.load(SeqCst) != 0 && !self.kick() {
+            self.unsent.store(true, SeqCst);
+        }
     }
 
     /// Has the system end: who runs the kernel is to be interrupted then.
@@ -256,6 +267,10 @@ impl Baton {
         if ended || self.is_wanted() {
             while !self.kick() {
                 std::thread::sleep(AGAIN);
+                // Another has taken it, and does this when it gives it back.
+                if !ended && (self.held.load(SeqCst) || !self.is_wanted()) {
+                    break;
+                }
             }
         }
     }
@@ -280,6 +295,12 @@ impl Baton {
         }
         self.looks.store(false, SeqCst);
         signals::sleep_until(watched, |woken| {
+            // The timer comes again only when the holder has learned that it has come.
+            if self.unsent.swap(false, SeqCst) {
+                while self.held.load(SeqCst) && !self.kick() {
+                    std::thread::sleep(AGAIN);
+                }
+            }
             // What the host has for its sockets, only the kernel can tell.
             let wanted = self.is_wanted() || woken && watched.is_some();
             wanted && self.take() || self.has_ended()

@@ -298,9 +298,7 @@ extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_voi
         if signal == TIMER {
             baton.note_timer();
         }
-        if KERNEL.load(SeqCst) != 0 {
-            baton.kick();
-        }
+        baton.pass_on();
     }
     set_errno(saved);
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::scene;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sing_calls::{NEVER, Op, Outcome};
 use sing_hosted::embed::{Image, Running};
 use sing_hosted::{Config, Port, Reply};
@@ -134,6 +135,30 @@ fn the_programs_own_signals_come_during_calls() {
         assert!(COUNTED.load(SeqCst) > before + 10);
         over.store(true, SeqCst);
     });
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_deadline_is_kept_though_linux_has_no_signal_for_a_while() {
+    if !plays("a_deadline_is_kept_though_linux_has_no_signal_for_a_while") {
+        return;
+    }
+    let system = start();
+    assert_eq!(call(system.port(), b"echo on").bytes, b"on");
+    let before = getrlimit(Resource::Sigpending);
+    let (maximum, current) = (before.maximum, Some(0));
+    let late = thread::spawn(move || {
+        // The deadline is over before there are signals again.
+        thread::sleep(Duration::from_millis(50));
+        setrlimit(Resource::Sigpending, Rlimit { current, maximum }).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        setrlimit(Resource::Sigpending, before).unwrap();
+    });
+    let begun = Instant::now();
+    let spun = call_within(system.port(), b"loop", 150);
+    assert_eq!(spun.outcome, Some(Outcome::TimedOut));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    late.join().unwrap();
 }
 
 /// The floating-point modes of this thread.

@@ -16,6 +16,7 @@
 //!   here takes a lock there, which a thread that is not there might have, or waits.
 //! - Once the system has ended, every request has an answer: that it has.
 
+use super::calls_answer::{Pending, Place, Reply, locked};
 use super::mmio::{Model, TURN, Ticket, Transport};
 use super::queue::{Chain, bytes};
 use crate::baton::Baton;
@@ -26,53 +27,14 @@ use crate::{HostedHal, hosted};
 use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-/// How long a thread looks for its answer before it sleeps: a call that is shorter costs no turn of
-/// Linux's scheduler.
-const LOOKS: Duration = Duration::from_micros(6);
-/// How long it gives a kernel that is awake to see the request by itself, before it interrupts it.
-const GRACE: Duration = Duration::from_micros(5);
 /// How long it waits before it interrupts the kernel again, if Linux has refused that.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// What came back for a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// What became of it; `None`: the system has ended.
-    pub outcome: Option<Outcome>,
-    /// The bytes of the answer, or the reason.
-    pub bytes: Vec<u8>,
-}
-
-/// A request that is to be answered.
-pub struct Pending {
-    place: Arc<Place>,
-    port: Arc<Port>,
-    id: u64,
-    /// The kernel has yet to be told of the request.
-    untold: bool,
-}
-
-/// Where an answer is put down.
-#[derive(Default)]
-struct Place {
-    done: AtomicBool,
-    state: Mutex<Waiter>,
-}
-
-#[derive(Default)]
-struct Waiter {
-    reply: Option<Reply>,
-    thread: Option<Thread>,
-    waker: Option<Waker>,
-}
-
 /// The host's end of the device.
+#[derive(Default)]
 pub struct Port {
     /// The process that the system is in.
     origin: Origin,
@@ -96,137 +58,9 @@ struct State {
     ended: Option<i32>,
 }
 
-impl Default for Port {
-    fn default() -> Port {
-        Port {
-            origin: Origin::default(),
-            state: Mutex::default(),
-            wakers: Arc::default(),
-            baton: Baton::default(),
-        }
-    }
-}
-
 impl fmt::Debug for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Port").finish_non_exhaustive()
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Place {
-    fn take(&self) -> Option<Reply> {
-        locked(&self.state).reply.take()
-    }
-
-    fn put(&self, reply: Reply, wakers: &Wakers) {
-        let mut state = locked(&self.state);
-        state.reply = Some(reply);
-        let (thread, waker) = (state.thread.take(), state.waker.take());
-        drop(state);
-        // Behind the lock, which whoever looks for this takes next.
-        self.done.store(true, SeqCst);
-        if let Some(thread) = thread {
-            thread.unpark();
-        }
-        if let Some(waker) = waker {
-            wakers.wake(waker);
-        }
-    }
-}
-
-impl Pending {
-    /// The number of the request.
-    #[must_use]
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Waits for the answer.
-    #[must_use]
-    pub fn wait(&mut self) -> Reply {
-        if self.port.is_elsewhere() {
-            return Reply::ended();
-        }
-        if !self.place.done.load(SeqCst) {
-            self.look();
-        }
-        loop {
-            let mut state = locked(&self.place.state);
-            if let Some(reply) = state.reply.take() {
-                return reply;
-            }
-            state.thread = Some(std::thread::current());
-            drop(state);
-            std::thread::park();
-        }
-    }
-
-    /// Looks for the answer for a while.
-    fn look(&mut self) {
-        let start = Instant::now();
-        while !self.place.done.load(SeqCst) {
-            // Nobody runs the kernel, which has something to do: perhaps this.
-            if self.port.baton.is_wanted()
-                && let Some(hosted) = self.port.lend()
-            {
-                self.port.run(hosted, self.id);
-            }
-            let looked = start.elapsed();
-            if looked > GRACE {
-                self.tell();
-            }
-            if looked > LOOKS {
-                break;
-            }
-            core::hint::spin_loop();
-        }
-    }
-
-    /// Tells the kernel of the request, if that has not been done and it does not know yet.
-    fn tell(&mut self) {
-        if std::mem::take(&mut self.untold) && super::due() {
-            self.port.interrupt();
-        }
-    }
-
-    /// The same, if the kernel sleeps.
-    fn tell_sleeper(&mut self) {
-        if self.port.baton.rests() {
-            self.tell();
-        }
-    }
-
-    /// Looks for the answer; has `context` woken when it has come.
-    pub fn poll(&mut self, context: &Context<'_>) -> Poll<Reply> {
-        if self.port.is_elsewhere() {
-            return Poll::Ready(Reply::ended());
-        }
-        self.tell();
-        if let Some(reply) = self.place.take() {
-            return Poll::Ready(reply);
-        }
-        // What is the host's own runs without the lock, which the kernel's thread takes.
-        let waker = context.waker().clone();
-        let mut state = locked(&self.place.state);
-        let old = match state.reply.take() {
-            Some(reply) => return Poll::Ready(reply),
-            None => state.waker.replace(waker),
-        };
-        drop(state);
-        drop(old);
-        if !self.port.wakers.start() {
-            // The system has ended, with an answer; or Linux has no thread for wakers, and the task
-            // is to look again.
-            if let Some(reply) = self.place.take() {
-                return Poll::Ready(reply);
-            }
-            context.waker().wake_by_ref();
-        }
-        Poll::Pending
     }
 }
 
@@ -255,7 +89,7 @@ impl Port {
     }
 
     /// The machine, if nobody runs its kernel and this thread may: it is the one to do that now.
-    fn lend(&self) -> Option<&'static HostedHal> {
+    pub(super) fn lend(&self) -> Option<&'static HostedHal> {
         if !self.baton.take() {
             return None;
         }
@@ -269,9 +103,14 @@ impl Port {
     }
 
     /// Runs the kernel on this thread, which was lent, until it is idle or this request is answered.
-    fn run(&self, hosted: &HostedHal, id: u64) {
+    pub(super) fn run(&self, hosted: &HostedHal, id: u64) {
         self.baton.run(hosted, id);
         self.baton.give();
+    }
+
+    /// Who calls wakers.
+    pub(super) fn wakers(&self) -> &Arc<Wakers> {
+        &self.wakers
     }
 
     /// Who runs the kernel.
@@ -461,15 +300,6 @@ impl State {
             return None;
         }
         Some((self.free.pop_front()?, self.waiting.pop_front()?))
-    }
-}
-
-impl Reply {
-    fn ended() -> Reply {
-        Reply {
-            outcome: None,
-            bytes: Vec::new(),
-        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::super::tests::Bench;
 use super::*;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc;
-use std::task::Wake;
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 /// A device whose driver has handed in a block.

@@ -17,6 +17,7 @@
 //!   doubted.
 
 mod calls;
+mod calls_answer;
 mod disk;
 mod disk_thread;
 mod display;
@@ -73,7 +74,8 @@ mod turns;
 mod turns_tests;
 mod window;
 
-pub use calls::{Pending, Port, Reply};
+pub use calls::Port;
+pub use calls_answer::{Pending, Reply};
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};
