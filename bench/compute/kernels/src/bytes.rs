@@ -71,6 +71,7 @@ pub fn lz4() -> Ready {
         let len = lz4_flex::block::compress_into(black_box(&input), &mut packed).unwrap_or(0);
         let got = lz4_flex::block::decompress_into(black_box(&packed[..len]), &mut back);
         assert_eq!(got.ok(), Some(input.len()));
-        mix(len as u64, first_word(&back[back.len() - 8..]))
+        // How well it compresses depends on the width of addresses.
+        first_word(&back[back.len() - 8..])
     })
 }

@@ -37,7 +37,6 @@ pub const KERNELS: &[Kernel] = &[
     Kernel { name: "lz4_flex", prepare: bytes::lz4 },
     Kernel { name: "serde_json", prepare: text::json },
     Kernel { name: "regex", prepare: text::regex },
-    Kernel { name: "markdown", prepare: text::markdown },
     Kernel { name: "hashbrown", prepare: collections::hash },
     Kernel { name: "btree", prepare: collections::btree },
     Kernel { name: "sort", prepare: collections::sort },

@@ -1,4 +1,4 @@
-//! JSON, patterns, markup.
+//! JSON and patterns.
 
 use crate::{Random, Ready, mix};
 use alloc::boxed::Box;
@@ -70,13 +70,5 @@ pub fn regex() -> Ready {
             all.fold(0, |sum, found| mix(sum, found.start() as u64))
         });
         found.fold(0, mix)
-    })
-}
-
-pub fn markdown() -> Ready {
-    let text = article(4 << 10);
-    Box::new(move || {
-        let page = markdown::to_html(black_box(&text));
-        page.bytes().fold(0, |sum, byte| mix(sum, byte.into()))
     })
 }

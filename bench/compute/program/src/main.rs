@@ -21,8 +21,8 @@ sing_sdk::manifest! {
 sing_sdk::arguments! {
     /// The kernel.
     name: one String "NAME";
-    /// How often it runs.
-    runs: one NonZeroU32 "RUNS";
+    /// How often it runs; seven times if left out.
+    runs: optional NonZeroU32 "RUNS";
 }
 
 #[sing_sdk::main]
@@ -35,7 +35,7 @@ fn main(Arguments { name, runs }: Arguments) -> i32 {
         least,
         median,
         result,
-    } = measure(kernel, runs.get(), cycle_count);
+    } = measure(kernel, runs.map_or(7, NonZeroU32::get), cycle_count);
     println!("measured {least} {median} {result:016x}");
     0
 }
