@@ -66,6 +66,9 @@ usage: cargo xtask COMMAND
       registers, or the web server, with Linux's beside them (hosted), or counts their instructions (pc)
   bench programs|compile [--program 'MODULE ARGUMENT...']... [--json FILE] [--rounds N]
       measures the start of ordinary programs, or their compilation, with wasmtime's beside them
+  bench compute|safety [--json FILE] [--rounds N]
+      measures work of well-known crates as programs of the system and as native code; or what tests of addresses
+      cost it beside guard pages
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -328,8 +331,8 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
     }
     if request.name.is_empty() {
         bail!(
-            "bench: which one? There are basic, channels, disk, files, net, registers, web, programs \
-             and compile"
+            "bench: which one? There are basic, channels, disk, files, net, registers, web, programs, \
+             compile, embed, compute and safety"
         );
     }
     Ok(Command::Bench(request))

@@ -6,7 +6,9 @@
 //! counter counts instructions, and, where the host serves a device, the nanoseconds that the
 //! machine waits for it.
 
+mod compute;
 mod embed;
+mod kernels;
 mod net;
 mod plot;
 mod programs;
@@ -129,6 +131,11 @@ const COMPILE: &str = "compile";
 /// The benchmark of calls into a system inside a program.
 const EMBED: &str = "embed";
 
+/// The benchmark of compiled code.
+const COMPUTE: &str = "compute";
+/// The benchmark of what safety costs it.
+const SAFETY: &str = "safety";
+
 /// Bursts of each measurement in a round.
 const BURSTS: u32 = 100;
 
@@ -148,6 +155,11 @@ pub fn run(request: &Request) -> Result<u8> {
             bail!("--program is for `bench {PROGRAMS}` and `bench {COMPILE}`");
         }
         WEB => return web::run(request),
+        name @ (COMPUTE | SAFETY) if request.machine.is_emulated() => {
+            bail!("bench {name}: programs of this machine are measured; leave `--machine` out");
+        }
+        COMPUTE => return compute::run(request),
+        SAFETY => return compute::safety(request),
         EMBED if request.machine.is_emulated() => {
             bail!("bench {EMBED}: programs of this machine are measured; leave `--machine` out");
         }
@@ -156,7 +168,7 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
         let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-        names.extend([WEB, PROGRAMS, COMPILE, EMBED]);
+        names.extend([WEB, PROGRAMS, COMPILE, EMBED, COMPUTE, SAFETY]);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,

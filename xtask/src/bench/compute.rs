@@ -1,0 +1,242 @@
+//! `cargo xtask bench compute`: how fast compiled code is, beside native Rust (T8); and
+//! `bench safety`: what tests of addresses cost beside guard pages.
+//!
+//! All sides take turns within each kernel, so that disturbances of the machine affect all alike. A
+//! burst's figure is its least disturbed run, a row's the median over the rounds of the ratio to
+//! native code in the same round.
+
+use super::kernels::{Burst, Kernels, Side, Way};
+use super::report::{self, Row};
+use super::samples::{median, percentile};
+use super::{Request, describe, write};
+use crate::project::Project;
+use crate::setup::{self, Needs};
+use anyhow::{Result, ensure};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Runs of a kernel in a burst.
+const RUNS: u32 = 7;
+/// The side to which the others are compared, and the one that the target is about.
+const NATIVE: &str = "native";
+const OURS: &str = "this system, SIMD";
+
+/// The sides of `bench compute`.
+const WAYS: [Way; 2] = [
+    Way {
+        program: "kernels",
+        simd: true,
+        memory: "guard",
+    },
+    Way {
+        program: "kernels-scalar",
+        simd: false,
+        memory: "guard",
+    },
+];
+
+/// The sides of `bench safety`.
+const BOUNDS: [Way; 2] = [
+    Way {
+        program: "kernels",
+        simd: true,
+        memory: "guard",
+    },
+    Way {
+        program: "kernels-tested",
+        simd: true,
+        memory: "explicit",
+    },
+];
+const TESTED: &str = "explicit tests";
+
+/// `bench compute`: measures, prints the table and writes JSON and picture.
+pub fn run(request: &Request) -> Result<u8> {
+    let (kernels, native) = prepare()?;
+    let mut sides = vec![(NATIVE, native)];
+    sides.push(("native, no vectors", kernels.without_vectors()?));
+    let image = kernels.image(&WAYS)?;
+    sides.extend(ours(&image, [OURS, "this system"], WAYS));
+    finish(request, kernels, &sides, &image, OURS, "T8")
+}
+
+/// `bench safety`, likewise.
+pub fn safety(request: &Request) -> Result<u8> {
+    let (kernels, _) = prepare()?;
+    let image = kernels.image(&BOUNDS)?;
+    let sides = ours(&image, ["guard pages", TESTED], BOUNDS);
+    finish(request, kernels, &sides, &image, TESTED, "T9")
+}
+
+fn prepare() -> Result<(Kernels, Side)> {
+    let mut project = Project::find()?;
+    setup::prepare(&mut project, Needs::of(false))?;
+    Kernels::prepare(project, RUNS)
+}
+
+fn ours(image: &Path, names: [&'static str; 2], ways: [Way; 2]) -> Vec<(&'static str, Side)> {
+    let sides = ways.map(|way| Side::Ours {
+        image: image.into(),
+        program: way.program,
+    });
+    names.into_iter().zip(sides).collect()
+}
+
+fn finish(
+    request: &Request,
+    kernels: Kernels,
+    sides: &[(&'static str, Side)],
+    image: &Path,
+    about: &str,
+    id: &str,
+) -> Result<u8> {
+    let measured = Ratios::measure(&kernels, sides, request.rounds)?;
+    let rows = measured.rows(about, id);
+    sing_files::standard::print(&measured.table());
+    let means = rows
+        .iter()
+        .take_while(|row| !measured.kernels.contains(&row.name));
+    sing_files::standard::print(report::table(&means.cloned().collect::<Vec<_>>()));
+    let result = report::Result {
+        bench: request.name.clone(),
+        machine: describe(request),
+        rows,
+    };
+    if let Some(folder) = image.parent() {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    write(&kernels.into_project(), request, &result)?;
+    Ok(0)
+}
+
+/// For each side and kernel the ratios to the first side, one a round.
+struct Ratios {
+    sides: Vec<String>,
+    kernels: Vec<String>,
+    /// By side, kernel, round.
+    ratios: Vec<Vec<Vec<f64>>>,
+}
+
+impl Ratios {
+    /// Measures so many rounds.
+    fn measure(kernels: &Kernels, sides: &[(&'static str, Side)], rounds: u32) -> Result<Ratios> {
+        let mut ratios = vec![vec![Vec::new(); kernels.names.len()]; sides.len()];
+        for round in 1..=rounds {
+            for (number, kernel) in kernels.names.iter().enumerate() {
+                complain!("round {round} of {rounds}: {kernel}");
+                let bursts = sides.iter().map(|(_, side)| kernels.burst(side, number));
+                let bursts: Vec<Burst> = bursts.collect::<Result<_>>()?;
+                let first = bursts[0];
+                for ((burst, (side, _)), ratios) in bursts.iter().zip(sides).zip(&mut ratios) {
+                    ensure!(
+                        burst.result == first.result,
+                        "{kernel}: {side} computes {:x}, {} computes {:x}",
+                        burst.result,
+                        sides[0].0,
+                        first.result
+                    );
+                    ratios[number].push(burst.cycles / first.cycles.max(1.0));
+                }
+            }
+        }
+        Ok(Ratios {
+            sides: sides.iter().map(|(name, _)| (*name).into()).collect(),
+            kernels: kernels.names.clone(),
+            ratios,
+        })
+    }
+
+    /// The geometric mean over the kernels, one a round.
+    fn means(&self, side: usize) -> Vec<f64> {
+        let rounds = self.ratios[side].first().map_or(0, Vec::len);
+        (0..rounds)
+            .map(|round| {
+                let logs = self.ratios[side].iter().map(|kernel| kernel[round].ln());
+                (logs.sum::<f64>() / self.kernels.len() as f64).exp()
+            })
+            .collect()
+    }
+
+    /// A row for the mean of this side with those of the others as peers, and one for each kernel.
+    fn rows(&self, ours: &str, id: &str) -> Vec<Row> {
+        let Some(side) = self.sides.iter().position(|name| name == ours) else {
+            return Vec::new();
+        };
+        let others = |of: &dyn Fn(usize) -> Vec<f64>| {
+            let others = self.sides.iter().enumerate().filter(|(at, _)| *at != side);
+            let medians = others.map(|(at, name)| (name.clone(), median(of(at))));
+            medians.collect::<BTreeMap<String, f64>>()
+        };
+        let mean = format!("geometric mean over {}", self.sides[0]);
+        let mut rows = vec![Row {
+            id: Some(id.into()),
+            peers: others(&|at| self.means(at)),
+            ..row(&mean, self.means(side))
+        }];
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            rows.push(Row {
+                peers: others(&|at| self.ratios[at][number].clone()),
+                ..row(kernel, self.ratios[side][number].clone())
+            });
+        }
+        rows
+    }
+
+    /// The table that a person reads: a line for each kernel, a column for each side.
+    fn table(&self) -> String {
+        let mut text = format!("{:<14}", "");
+        for side in &self.sides {
+            let _ = write!(text, " {side:>20}");
+        }
+        let mut line = |name: &str, of: &dyn Fn(usize) -> Vec<f64>| {
+            let _ = write!(text, "\n{name:<14}");
+            for at in 0..self.sides.len() {
+                let _ = write!(text, " {:>20.3}", median(of(at)));
+            }
+        };
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            line(kernel, &|at| self.ratios[at][number].clone());
+        }
+        line("mean", &|at| self.means(at));
+        text + "\n\n"
+    }
+}
+
+fn row(name: &str, mut values: Vec<f64>) -> Row {
+    values.sort_by(f64::total_cmp);
+    Row {
+        id: None,
+        name: name.into(),
+        value: percentile(&values, 50),
+        unit: "ratio".into(),
+        p10: percentile(&values, 10),
+        p90: percentile(&values, 90),
+        paper: None,
+        peers: BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_geometric_and_medians_over_rounds() {
+        let measured = Ratios {
+            sides: vec![NATIVE.into(), TESTED.into(), OURS.into()],
+            kernels: vec!["a".into(), "b".into()],
+            ratios: vec![
+                vec![vec![1.0; 3], vec![1.0; 3]],
+                vec![vec![2.0, 2.0, 2.0], vec![8.0, 8.0, 8.0]],
+                vec![vec![1.0, 1.0, 9.0], vec![4.0, 4.0, 9.0]],
+            ],
+        };
+        let rows = measured.rows(OURS, "T8");
+        assert_eq!(rows[0].id.as_deref(), Some("T8"));
+        assert!((rows[0].value - 2.0).abs() < 1e-9, "{:?}", rows[0]);
+        assert!((rows[0].peers[TESTED] - 4.0).abs() < 1e-9);
+        assert_eq!((rows[2].name.as_str(), rows[2].value), ("b", 4.0));
+        assert!(measured.table().contains("4.000"));
+    }
+}
