@@ -34,7 +34,8 @@ use alloc::string::String;
 use alloc::vec::{self, Vec};
 
 type Ready = NamespaceContract::Imp<NamespaceContract::Ready>;
-type Service = ServiceContract::Exp<ServiceContract::Start>;
+/// The end of its channel that a service gets.
+pub type Service = ServiceContract::Exp<ServiceContract::Start>;
 
 /// A channel to the name server.
 #[derive(Debug)]
@@ -69,11 +70,8 @@ impl Names {
     /// where it has no room, or this program its share; [`Error::OtherVersion`] where the service's
     /// contract has the name of the channel's and another text, and [`Error::Refused`] with
     /// [`Refusal::OtherContract`] where it has another name.
-    pub fn bind<E>(&mut self, path: &str, exp: E) -> Result<(), Error>
-    where
-        E: TypedEndpoint + Into<Service>,
-    {
-        match self.bind_service(path, exp.into()) {
+    pub fn bind<E: ServiceEnd>(&mut self, path: &str, exp: E) -> Result<(), Error> {
+        match self.bind_service(path, exp.into_service()) {
             Err(Error::Refused(Refusal::OtherContract)) => Err(self.mismatch(path, E::CONTRACT)),
             bound => bound,
         }
@@ -311,6 +309,26 @@ impl Names {
             };
             return self.done(answer).map(|()| exp);
         }
+    }
+}
+
+/// The exporting side of a fresh channel whose contract derives from `ServiceContract`: what a
+/// service is bound with.
+#[diagnostic::on_unimplemented(
+    message = "no service can be bound with `{Self}`",
+    label = "not the exporting side of a service's contract, in its first state",
+    note = "the contract must derive from the SDK's `ServiceContract`: `contract!` makes another one of that name, unless \
+            `use sing_sdk::contracts::ServiceContract` stands behind the files"
+)]
+pub trait ServiceEnd: TypedEndpoint {
+    /// The endpoint as one of `ServiceContract`.
+    fn into_service(self) -> Service;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: TypedEndpoint + Into<Service>> ServiceEnd for E {
+    fn into_service(self) -> Service {
+        self.into()
     }
 }
 

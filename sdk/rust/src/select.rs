@@ -19,6 +19,8 @@ use sing_abi::{NO_TAGS, status};
 
 pub use check::{covers_all, exhaustive};
 
+#[doc(hidden)]
+pub mod cases;
 mod check;
 
 /// The most things that one wait can be for. A set of endpoints counts as one.
@@ -47,6 +49,9 @@ pub struct Message {
 pub trait Receives: TypedEndpoint {
     /// The messages that can come.
     const MESSAGES: &'static [Message];
+    /// The same with the close of the channel, as a list of types.
+    #[doc(hidden)]
+    type Cases;
 }
 
 /// Looks at up to `N` things, again and again until enough has come.

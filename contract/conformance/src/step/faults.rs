@@ -78,7 +78,8 @@ impl Rules<'_> {
                 _ => None,
             })
         };
-        // A process that listens at an endpoint takes any message there.
+        // A process that listens at an endpoint takes any message there. A name of several means those
+        // in whose states a message that is waited for can come.
         let mut unspecified = false;
         let held = |endpoint| self.is_held(p, self.talk, endpoint, row, machine);
         for part in patterns().flatten().filter(|part| !held(part.endpoint)) {
@@ -88,6 +89,21 @@ impl Rules<'_> {
                 .iter()
             {
                 if self.is_closed(row, channel, side) {
+                    continue;
+                }
+                let mut waited_for = patterns().flatten().filter_map(|other| match other.what {
+                    What::Message(m) if other.endpoint == part.endpoint => Some(m),
+                    _ => None,
+                });
+                // One of many that is in another state is not meant.
+                let free = machine.endpoints[part.endpoint].channels.len() > 1
+                    && self
+                        .partner(p, self.talk, part.endpoint, row, machine)
+                        .is_none();
+                let state = self.state(row, channel, side);
+                let table = self.system.contract(channel);
+                let can_come = |m| table.step(state, m, side.peer()).is_some();
+                if free && waited_for.clone().next().is_some() && !waited_for.any(can_come) {
                     continue;
                 }
                 let Some(message) = cells::head(row, &self.layout.channels[channel], side) else {

@@ -378,6 +378,34 @@ fn moves_from(
                         let Some(first) = end.inbox.front().filter(|_| end.state.is_some()) else {
                             continue;
                         };
+                        // Of several without a conversation, those are meant to which one of the
+                        // messages waited for can come.
+                        let wanted: Vec<u16> = node
+                            .edges
+                            .iter()
+                            .filter_map(|other| match &other.act {
+                                Act::Receive(all) => Some(all),
+                                _ => None,
+                            })
+                            .flatten()
+                            .filter(|q| q.endpoint == part.endpoint)
+                            .filter_map(|q| match q.what {
+                                What::Message(m) => Some(m),
+                                _ => None,
+                            })
+                            .collect();
+                        let own = place.talks[p].iter().find(|t| Some(t.name) == talk);
+                        let bound =
+                            own.is_some_and(|t| t.with.iter().any(|(e, _)| *e == part.endpoint));
+                        let comes = |m: &u16| {
+                            let table = system.contract(c);
+                            end.state
+                                .is_some_and(|s| table.step(s, *m, e.side.peer()).is_some())
+                        };
+                        let elsewhere = !wanted.is_empty() && !wanted.iter().any(comes);
+                        if several(part.endpoint) && !bound && elsewhere {
+                            continue;
+                        }
                         let case = node.edges.iter().any(|other| match &other.act {
                             Act::Receive(all) => all.iter().any(|q| {
                                 q.endpoint == part.endpoint && q.what == What::Message(*first)

@@ -8,6 +8,9 @@ use sing_abi::MAX_REGISTER_WORDS;
 use sing_contract::conditions::judged;
 use sing_contract::model::{Message, Side, State, Transition, Type};
 
+/// The most messages of a list that the compiler goes through, far below its limit for recursion.
+const MOST_CASES: usize = 60;
+
 /// The arguments of a message, in Rust.
 pub(super) struct Arguments {
     pub(super) names: Vec<Ident>,
@@ -85,6 +88,7 @@ impl Generator<'_> {
             .iter()
             .map(|m| requires::declaration(m, self.model))
             .collect();
+        all.extend(self.markers());
         for ty in self.sides().map(types::side) {
             all.extend(quote!(::sing_sdk::tracked_as_it_is! { [S] #ty<S>; }));
         }
@@ -104,11 +108,13 @@ impl Generator<'_> {
                 let messages = state
                     .receives(side)
                     .map(|t| self.announced(&self.contract.messages[t.message]));
+                let cases = self.cases(state, side);
                 all.extend(quote! {
                     impl #ty<#name> { #methods }
 
                     impl ::sing_sdk::select::Receives for #ty<#name> {
                         const MESSAGES: &'static [::sing_sdk::select::Message] = &[#(#messages),*];
+                        type Cases = #cases;
                     }
                 });
             }
@@ -118,13 +124,39 @@ impl Generator<'_> {
 
     /// How a switch knows a message that has come.
     fn tag(&self, t: &Transition) -> TokenStream {
-        let method = case_method(&self.contract.messages[t.message]);
+        let message = &self.contract.messages[t.message];
+        let (method, name) = (case_method(message), names::ident(&message.name));
         let tag = tag(t);
         quote! {
             #[doc(hidden)]
             #[inline]
-            pub fn #method(&self) -> i32 {
-                #tag
+            pub fn #method(&self) -> ::sing_sdk::select::cases::Tag<__message::#name> {
+                ::sing_sdk::select::cases::Tag::new(#tag)
+            }
+        }
+    }
+
+    /// The list of all that a side can be brought in a state, as a type.
+    fn cases(&self, state: &State, side: Side) -> TokenStream {
+        let receives: Vec<_> = state.receives(side).collect();
+        if receives.len() > MOST_CASES {
+            return quote!(::sing_sdk::select::cases::TooMany);
+        }
+        let closed = quote!((::sing_sdk::select::cases::ChannelClosed, ()));
+        receives.iter().rev().fold(closed, |rest, t| {
+            let name = names::ident(&self.contract.messages[t.message].name);
+            quote!((__message::#name, #rest))
+        })
+    }
+
+    /// A type for each message, by which the compiler's errors name it.
+    fn markers(&self) -> TokenStream {
+        let names = self.contract.messages.iter();
+        let names = names.map(|m| names::ident(&m.name));
+        quote! {
+            #[doc(hidden)]
+            pub mod __message {
+                #(#[derive(Debug)] pub enum #names {})*
             }
         }
     }

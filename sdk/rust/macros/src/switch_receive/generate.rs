@@ -10,19 +10,19 @@
 
 use super::parse::{Pattern, Place, Switch, Term};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::{Error, Expr, Pat};
 
 /// Things that one wait can be for.
 const MOST: usize = 64;
 
 /// A case of a group.
-struct Single<'a> {
-    term: &'a Term,
+pub(super) struct Single<'a> {
+    pub(super) term: &'a Term,
     body: &'a Expr,
 }
 
-enum Group<'a> {
+pub(super) enum Group<'a> {
     /// Cases of one variable alone.
     One {
         name: &'a Ident,
@@ -40,15 +40,15 @@ enum Group<'a> {
 }
 
 pub(super) struct Generator<'a> {
-    switch: &'a Switch,
-    groups: Vec<Group<'a>>,
+    pub(super) switch: &'a Switch,
+    pub(super) groups: Vec<Group<'a>>,
     /// All variables with endpoints.
-    variables: Vec<&'a Ident>,
+    pub(super) variables: Vec<&'a Ident>,
 }
 
 /// A name that no code of the program can see. The prefix is for what hygiene does not cover: a
 /// pattern would mean a constant of the program that is called the same.
-fn own(name: &str) -> Ident {
+pub(super) fn own(name: &str) -> Ident {
     Ident::new(&format!("__sing_{name}"), Span::mixed_site())
 }
 
@@ -111,8 +111,8 @@ impl<'a> Generator<'a> {
         })
     }
 
-    pub(super) fn expand(&self) -> TokenStream {
-        let checks = self.checks();
+    pub(super) fn expand(&self) -> syn::Result<TokenStream> {
+        let checks = self.checks()?;
         let switch = match &self.groups[..] {
             [Group::One { name, cases }]
                 if self.switch.timeout.is_none()
@@ -124,73 +124,7 @@ impl<'a> Generator<'a> {
             [Group::Many { set, cases }] => self.only_set(set, cases),
             _ => self.several(),
         };
-        quote!({ #checks #switch })
-    }
-
-    /// The checks of types without which the switch makes no sense.
-    fn checks(&self) -> TokenStream {
-        let at = self.switch.cases[0].at;
-        let check = Ident::new(&own("check").to_string(), at);
-        let mut all = TokenStream::new();
-        if !self.variables.is_empty() {
-            let partial = self.switch.partial;
-            let types: Vec<Ident> = (0..self.variables.len())
-                .map(|i| format_ident!("E{i}"))
-                .collect();
-            let names = self.variables.iter().map(ToString::to_string);
-            let cases = self.switch.cases.iter().filter_map(|c| {
-                let Pattern::Messages(terms) = &c.pattern else {
-                    return None;
-                };
-                let terms: Option<Vec<_>> = terms.iter().map(|t| self.named(t)).collect();
-                terms.map(|terms| quote!(&[#(#terms),*]))
-            });
-            let variables = &self.variables;
-            all.extend(quote_spanned! {at=> {
-                #[inline(always)]
-                fn #check<#(#types: ::sing_sdk::select::Receives),*>(#(_: &#types),*) {
-                    const {
-                        ::sing_sdk::select::exhaustive(
-                            [#((#names, #types::MESSAGES)),*],
-                            &[#(#cases),*],
-                            #partial,
-                        )
-                    }
-                }
-                #check(#(&#variables),*);
-            }});
-        }
-        for group in &self.groups {
-            let Group::Many { set, cases } = group else {
-                continue;
-            };
-            let many = on_set(set, &quote!(switch_many()));
-            let name = cases[0].term.place.name();
-            let messages = cases.iter().map(|c| c.term.message.to_string());
-            all.extend(quote_spanned! {at=> {
-                #[inline(always)]
-                fn #check<M: ::sing_sdk::select::Many + ?Sized>(_: &M) {
-                    const {
-                        ::sing_sdk::select::covers_all(
-                            #name,
-                            <M::Endpoint as ::sing_sdk::select::Receives>::MESSAGES,
-                            &[#(#messages),*],
-                        )
-                    }
-                }
-                #check(#many);
-            }});
-        }
-        all
-    }
-
-    fn named(&self, term: &Term) -> Option<TokenStream> {
-        let Place::Variable(name) = &term.place else {
-            return None;
-        };
-        let index = self.variables.iter().position(|v| *v == name)?;
-        let message = term.message.to_string();
-        Some(quote!((#index, #message)))
+        Ok(quote!({ #checks #switch }))
     }
 
     fn patience(&self) -> TokenStream {
@@ -367,7 +301,7 @@ impl<'a> Generator<'a> {
             quote!(::sing_sdk::select::CLOSED)
         } else {
             let tag = case_method(&term.message);
-            quote!(#name.#tag())
+            quote!(#name.#tag().tag())
         };
         quote!(#select.tag(#place) == ::core::option::Option::Some(#tag))
     }
@@ -388,7 +322,7 @@ fn turn() -> TokenStream {
 }
 
 /// A call of a set, whatever it is reached through.
-fn on_set(set: &TokenStream, call: &TokenStream) -> TokenStream {
+pub(super) fn on_set(set: &TokenStream, call: &TokenStream) -> TokenStream {
     quote! {{
         #[allow(unused_imports)]
         use ::sing_sdk::select::Many as _;
@@ -398,7 +332,7 @@ fn on_set(set: &TokenStream, call: &TokenStream) -> TokenStream {
 
 /// The method of endpoints and of what they receive that knows a message. It is called like the
 /// message, so that the compiler's error names it if there is none.
-fn case_method(message: &Ident) -> Ident {
+pub(super) fn case_method(message: &Ident) -> Ident {
     Ident::new(&format!("case_{message}"), message.span())
 }
 
@@ -406,7 +340,8 @@ fn case_method(message: &Ident) -> Ident {
 fn brought(term: &Term) -> TokenStream {
     let arguments = &term.arguments;
     let next = next(term);
-    quote!(((#(#arguments,)*), #next))
+    // The compiler finds a wrong number of arguments at the message, not at the whole switch.
+    quote_spanned!(term.message.span()=> ((#(#arguments,)*), #next))
 }
 
 fn next(term: &Term) -> Pat {

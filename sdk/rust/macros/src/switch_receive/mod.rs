@@ -9,6 +9,8 @@
 //! case, is said by methods and constants of the endpoints' types, to which the generated code
 //! refers.
 
+mod checks;
+mod coverage;
 mod generate;
 mod parse;
 
@@ -16,5 +18,5 @@ use proc_macro2::TokenStream;
 
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let switch: parse::Switch = syn::parse2(input)?;
-    Ok(generate::Generator::new(&switch)?.expand())
+    generate::Generator::new(&switch)?.expand()
 }
