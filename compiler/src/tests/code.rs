@@ -548,3 +548,25 @@ fn only_plain_first_memories_are_guarded() {
         }
     }
 }
+
+#[test]
+fn reversed_bytes_are_one_instruction_in_whatever_order() {
+    let swap = |mask: u32, turn: u32| {
+        format!(
+            "(func $f (param $x i32) (result i32)
+                (i32.or
+                    (i32.and (i32.const {mask}) (i32.rotl (local.get $x) (i32.const 8)))
+                    (i32.and (i32.rotl (local.get $x) (i32.const {turn})) (i32.const 0xff00ff00))))
+            {MAIN}"
+        )
+    };
+    for (mask, turn, is_swap) in [
+        (0xff_00ff, 24, true),
+        (0xff_00fe, 24, false),
+        (0xff_00ff, 16, false),
+    ] {
+        let code = instructions(&compile(&sip(&swap(mask, turn))), "f");
+        assert_eq!(has(&code, Mnemonic::Bswap), is_swap, "{mask:x} {turn}");
+        assert_eq!(has(&code, Mnemonic::Or), !is_swap, "{mask:x} {turn}");
+    }
+}

@@ -14,6 +14,7 @@
 
 mod atomics;
 mod body;
+mod bytes;
 mod calls;
 mod control;
 mod copies;
