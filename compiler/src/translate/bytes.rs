@@ -95,14 +95,14 @@ impl Question<'_> {
             }
             Opcode::Ishl | Opcode::Ushr | Opcode::Rotl | Opcode::Rotr => {
                 let bits = self.constant(b)? as usize % (len * 8);
-                if bits % 8 > 0 {
+                if !bits.is_multiple_of(8) {
                     return None;
                 }
                 let by = bits / 8;
                 let of = self.bytes(a, len);
                 let mut from = [ZERO; 8];
-                for at in 0..len {
-                    from[at] = match opcode {
+                for (at, byte) in from.iter_mut().enumerate().take(len) {
+                    *byte = match opcode {
                         Opcode::Ishl if at < by => ZERO,
                         Opcode::Ushr if at + by >= len => ZERO,
                         Opcode::Ishl | Opcode::Rotl => of.from[(at + len - by) % len],

@@ -283,7 +283,7 @@ fn pieces(len: u64) -> Option<Vec<(u32, Type)>> {
     };
     let (len, size) = (len as u32, ty.bytes());
     let mut pieces: Vec<_> = (0..len / size).map(|n| (n * size, ty)).collect();
-    if len % size > 0 {
+    if !len.is_multiple_of(size) {
         pieces.push((len - size, ty));
     }
     Some(pieces)
