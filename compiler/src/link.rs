@@ -3,9 +3,12 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::piece::Piece;
-use crate::translate::{CODE, FUNCTIONS, PLACES, ROUTINES, Routine, TABLE, TABLE_HEAD};
+use crate::translate::{
+    CODE, FUNCTIONS, PLACES, ROUTINES, Routine, TABLE, TABLE_HEAD, routine_code,
+};
 use cranelift_codegen::binemit::Addend;
 use cranelift_codegen::ir::UserExternalName;
+use sing_abi::trap::Trap;
 use sing_image::limits;
 
 /// Alignment of functions in bytes: half a cache line.
@@ -78,6 +81,23 @@ impl Linker {
         self.code.extend_from_slice(code);
     }
 
+    /// Appends those of the routines for all that functions call.
+    fn append_called(&mut self) {
+        for routine in Routine::FOR_ALL {
+            let of = |name: &UserExternalName| {
+                (name.namespace, name.index) == (ROUTINES, routine.index())
+            };
+            let called = self.calls.iter().any(|(_, name, _)| of(name));
+            if let Some((code, accesses)) = routine_code(routine).filter(|_| called) {
+                self.append(routine, &code);
+                let start = (self.code.len() - code.len()) as u32;
+                let trap = Trap::MemoryOutOfBounds.code();
+                self.traps
+                    .extend(accesses.iter().map(|at| (start + at, trap)));
+            }
+        }
+    }
+
     /// Appends the exception table, where there are routines that use it: its offset.
     fn table(&mut self) -> Result<u32> {
         self.code
@@ -105,6 +125,8 @@ impl Linker {
             true => None,
             false => Some(self.table()?),
         };
+        // Behind the table: exceptions go through functions only.
+        self.append_called();
         for (at, target, addend) in self.calls {
             let offset = match (target.namespace, target.index) {
                 (FUNCTIONS, func) => offset_of(func),

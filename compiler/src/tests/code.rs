@@ -472,14 +472,10 @@ fn memories_behind_the_first_are_tested_in_both_modes() {
             assert!(own.iter().all(|at| reads(&code, *at)), "{name}");
             assert_eq!(traps(&compiled, name), [Trap::MemoryOutOfBounds], "{name}");
         }
-        // A copy within the first memory takes the shorter entry.
-        for (name, entry) in [
-            ("copy", entry::ANY_MEMORY_COPY),
-            ("within", entry::MEMORY_COPY),
-        ] {
-            let code = instructions(&compiled, name);
-            assert!(reads(&code, entry as i32 * 8), "{name}");
-        }
+        // A copy within the first memory is a routine's ([`super::copies`]).
+        let entry = entry::ANY_MEMORY_COPY as i32 * 8;
+        assert!(reads(&instructions(&compiled, "copy"), entry));
+        assert!(!reads(&instructions(&compiled, "within"), entry));
     }
 }
 
@@ -550,5 +546,27 @@ fn only_plain_first_memories_are_guarded() {
             assert_eq!(tested, wanted, "{memory}, {mode:?}");
             assert_eq!(traps(&compiled, "load"), [Trap::MemoryOutOfBounds]);
         }
+    }
+}
+
+#[test]
+fn reversed_bytes_are_one_instruction_in_whatever_order() {
+    let swap = |mask: u32, turn: u32| {
+        format!(
+            "(func $f (param $x i32) (result i32)
+                (i32.or
+                    (i32.and (i32.const {mask}) (i32.rotl (local.get $x) (i32.const 8)))
+                    (i32.and (i32.rotl (local.get $x) (i32.const {turn})) (i32.const 0xff00ff00))))
+            {MAIN}"
+        )
+    };
+    for (mask, turn, is_swap) in [
+        (0xff_00ff, 24, true),
+        (0xff_00fe, 24, false),
+        (0xff_00ff, 16, false),
+    ] {
+        let code = instructions(&compile(&sip(&swap(mask, turn))), "f");
+        assert_eq!(has(&code, Mnemonic::Bswap), is_swap, "{mask:x} {turn}");
+        assert_eq!(has(&code, Mnemonic::Or), !is_swap, "{mask:x} {turn}");
     }
 }

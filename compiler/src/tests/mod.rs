@@ -2,6 +2,7 @@
 //! run it.
 
 mod code;
+mod copies;
 mod exceptions;
 mod growth;
 mod hostile;

@@ -75,10 +75,7 @@ impl Translator<'_, '_> {
             O::MemoryCopy {
                 dst_mem: 0,
                 src_mem: 0,
-            } if !self.memory(0)?.index64 => {
-                let arguments = self.pop_many(3)?;
-                self.kernel_call(entry::MEMORY_COPY, &arguments)?;
-            }
+            } if !self.memory(0)?.index64 => self.copy()?,
             O::MemoryCopy { dst_mem, src_mem } => {
                 let mut arguments = vec![self.i32(*dst_mem), self.i32(*src_mem)];
                 for value in self.pop_many(3)? {
@@ -86,10 +83,7 @@ impl Translator<'_, '_> {
                 }
                 self.kernel_call(entry::ANY_MEMORY_COPY, &arguments)?;
             }
-            O::MemoryFill { mem: 0 } if !self.memory(0)?.index64 => {
-                let arguments = self.pop_many(3)?;
-                self.kernel_call(entry::MEMORY_FILL, &arguments)?;
-            }
+            O::MemoryFill { mem: 0 } if !self.memory(0)?.index64 => self.fill()?,
             O::MemoryFill { mem } => {
                 let (at, value, len) = self.pop3()?;
                 let memory = self.i32(*mem);

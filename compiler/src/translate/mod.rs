@@ -14,8 +14,10 @@
 
 mod atomics;
 mod body;
+mod bytes;
 mod calls;
 mod control;
+mod copies;
 mod exceptions;
 mod globals;
 mod intrinsics;
@@ -30,6 +32,7 @@ mod vectors;
 mod xheap;
 
 pub(crate) use body::{entry, function, thunk};
+pub(crate) use copies::code as routine_code;
 pub(crate) use exceptions::Exceptions;
 pub(crate) use trampoline::trampoline;
 pub(crate) use unwind::{CODE, FUNCTIONS, PLACES, RESUME, ROUTINES, Routine, TABLE, TABLE_HEAD};

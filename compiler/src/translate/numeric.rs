@@ -56,7 +56,11 @@ impl Translator<'_, '_> {
             O::I32RemS | O::I64RemS => binary!(self, srem),
             O::I32RemU | O::I64RemU => binary!(self, urem),
             O::I32And | O::I64And => binary!(self, band),
-            O::I32Or | O::I64Or => binary!(self, bor),
+            O::I32Or | O::I64Or => {
+                let (a, b) = self.pop2()?;
+                let value = self.or(a, b);
+                self.push(value);
+            }
             O::I32Xor | O::I64Xor => binary!(self, bxor),
             O::I32Shl | O::I64Shl => binary!(self, ishl),
             O::I32ShrS | O::I64ShrS => binary!(self, sshr),

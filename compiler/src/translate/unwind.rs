@@ -74,6 +74,9 @@ pub(crate) enum Routine {
     Mark,
     /// `(context, _) -> slot`, open linkage: the slot for the next exception; null if all are kept.
     Slot,
+    /// `memory.copy` and `memory.fill`, which any module may have ([`super::copies`]).
+    Copy,
+    Fill,
 }
 
 impl Routine {
@@ -90,6 +93,9 @@ impl Routine {
         }
     }
 
+    /// Those that have code already, and are in each image that calls them.
+    pub(crate) const FOR_ALL: [Routine; 2] = [Routine::Copy, Routine::Fill];
+
     /// Its place among them all.
     pub(crate) fn index(self) -> u32 {
         self as u32
@@ -97,7 +103,7 @@ impl Routine {
 
     fn signature(self) -> Signature {
         let (convention, params, results) = match self {
-            Routine::Resume => (super::KERNEL_CONVENTION, 4, 0),
+            Routine::Resume | Routine::Copy | Routine::Fill => (super::KERNEL_CONVENTION, 4, 0),
             Routine::Unwind | Routine::Collect => (CallConv::Tail, 2, 0),
             Routine::Keep | Routine::Slot => (CallConv::Tail, 2, 1),
             Routine::Mark => (CallConv::Tail, 3, 0),
@@ -107,6 +113,9 @@ impl Routine {
         if self != Routine::Resume {
             let purpose = cranelift_codegen::ir::ArgumentPurpose::VMContext;
             signature.params[0] = AbiParam::special(types::I64, purpose);
+        }
+        if Routine::FOR_ALL.contains(&self) {
+            signature.params[1..].fill(AbiParam::new(types::I32));
         }
         signature.returns = vec![AbiParam::new(types::I64); results];
         signature
@@ -131,7 +140,9 @@ impl Routine {
         limit_stack(func);
         let mut m = Maker::new(place, FunctionBuilder::new(func, builder))?;
         match self {
-            Routine::Resume => return Err(Error::internal("a routine has code already")),
+            Routine::Resume | Routine::Copy | Routine::Fill => {
+                return Err(Error::internal("a routine has code already"));
+            }
             Routine::Unwind => m.unwind(env.linked_images()),
             Routine::Keep if env.options.sealed() => m.keep(),
             Routine::Keep => m.keep_open(),
