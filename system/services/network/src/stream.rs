@@ -252,8 +252,13 @@ impl Network {
         let Some(Client::Output(output, _)) = self.slots.take(slot) else {
             return;
         };
+        // Nothing is taken of what is for a connection that the host has ended: whoever writes it may
+        // wait for that, and not read what has come before.
+        let gone = matches!(stream.socket, At::Host(_))
+            && self.end_of(stream.socket).stage() == Stage::Closed;
         let output = match output {
             Output::Idle(pipe) => Some(Output::Idle(pipe)),
+            Output::Full(..) | Output::Last(..) if gone => None,
             Output::Full(next, block, at) => {
                 Some(match self.end_of(stream.socket).put(&block, at) {
                     at if at < block.len() => {

@@ -27,6 +27,9 @@ const STORM: Duration = Duration::from_secs(4);
 /// busy.
 const WORST: Duration = Duration::from_secs(4);
 const MOST: Duration = Duration::from_millis(1500);
+/// How long connections that still wait with the host, hundreds of them, are given to be served and
+/// ended behind a storm.
+const CALM: Duration = Duration::from_secs(6);
 /// The least number of its requests: less would say nothing.
 const LEAST: usize = 10;
 /// The addresses of the good client, and of the others. One address has half of the places.
@@ -126,10 +129,12 @@ fn play(
 ) -> Result<String> {
     requests(port).context("before the storm")?;
     storm(port, 1).context("the first storm")?;
+    std::thread::sleep(CALM);
     tell(control)?;
     ready(session, Instant::now() + TIME).context("before the second storm")?;
     let times = storm(port, 2).context("the second storm")?;
     requests(port).context("behind the storm")?;
+    std::thread::sleep(CALM);
     tell(control)?;
     let worst = times.last().copied().unwrap_or_default();
     let middle = times.get(times.len() / 2).copied().unwrap_or_default();
