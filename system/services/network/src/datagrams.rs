@@ -421,8 +421,9 @@ impl Network {
         let Some((slot, client)) = self.reader(all) else {
             return;
         };
-        let by_host = all.host.and_then(|port| self.host.next_lost(port));
-        let input = match all.lost.pop_front().or(by_host) {
+        // In this order: a report that is taken is told.
+        let by_host = || all.host.and_then(|port| self.host.next_lost(port));
+        let input = match all.lost.pop_front().or_else(by_host) {
             Some((to, fault)) => Input::Sent(client.send_lost(to.0.into(), to.1, fault)),
             None => Input::Idle(client),
         };
@@ -522,15 +523,21 @@ impl Network {
         }
     }
 
+    /// Whether a datagram of the program's waits.
+    pub fn waits_to_send(&self, all: &Datagrams) -> bool {
+        let output = all.output.and_then(|slot| self.slots.get(slot));
+        matches!(
+            output,
+            Some(Client::More(More::Output(Output::Full(..), _)))
+        )
+    }
+
     /// When datagrams are to be looked at again, whatever comes.
     pub fn datagrams_wait(&self) -> Option<Duration> {
         let waits = |all: &Datagrams| {
-            let output = all.output.and_then(|slot| self.slots.get(slot));
-            let full = matches!(
-                output,
-                Some(Client::More(More::Output(Output::Full(..), _)))
-            );
-            full || all.left.is_some() || all.legs.iter().any(|leg| leg.queue != 0)
+            self.waits_to_send(all)
+                || all.left.is_some()
+                || all.legs.iter().any(|leg| leg.queue != 0)
         };
         self.datagrams
             .values()

@@ -294,16 +294,17 @@ impl Host {
         }
     }
 
-    /// Sends a message with data, if there is room for all of it now; whether there was.
-    pub fn put_whole(&mut self, head: &Head, data: &[u8]) -> bool {
+    /// Sends a message with so many bytes of data, if there is room for all of it now; whether there
+    /// was.
+    pub fn put_whole(&mut self, head: &Head, bytes: usize, data: impl FnOnce() -> Vec<u8>) -> bool {
         let (Some(out), true) = (&mut self.out, self.queue.is_empty()) else {
             return false;
         };
-        let fits = out.len + HEAD + data.len() <= BLOCK;
+        let fits = out.len + HEAD + bytes <= BLOCK;
         if fits {
             out.block.write(out.len, &head.encode());
-            out.block.write(out.len + HEAD, data);
-            out.len += HEAD + data.len();
+            out.block.write(out.len + HEAD, &data());
+            out.len += HEAD + bytes;
         }
         fits
     }

@@ -54,9 +54,13 @@ impl Network {
         if all.host.is_none() && !self.bind_at_host(all) {
             return Fate::NotSent(TcpFault::NoResources);
         }
-        let mut bytes = vec![0; data.len()];
-        data.read(0, &mut bytes);
-        match all.host.map(|port| self.host.carry(port, to, &bytes)) {
+        let copy = || {
+            let mut bytes = vec![0; data.len()];
+            data.read(0, &mut bytes);
+            bytes
+        };
+        let carry = |port| self.host.carry(port, to, data.len(), copy);
+        match all.host.map(carry) {
             None | Some(None) => Fate::Waits,
             Some(Some(TcpFault::None)) => Fate::Sent,
             Some(Some(fault)) => Fate::NotSent(fault),
@@ -70,10 +74,9 @@ impl Network {
             return Some(all);
         };
         let stage = self.host.port_stage(port);
-        if let PortStage::Closed(_) = stage {
-            all.host = None;
-            self.host.release_port(port);
-            self.host_sockets.give_back(all.origin, 1);
+        // A datagram that waits for the port hears why it is not sent, before another port is asked for.
+        if self.is_closed(port) && !self.waits_to_send(&all) {
+            self.leave_host(&mut all);
         }
         if stage == PortStage::Opening {
             return Some(all);
@@ -99,6 +102,10 @@ impl Network {
         }
     }
 
+    fn is_closed(&self, port: u32) -> bool {
+        matches!(self.host.port_stage(port), PortStage::Closed(_))
+    }
+
     /// There is a session with the host again: ports that were asked for come back, if nobody has
     /// taken them meanwhile.
     pub fn bring_ports_back(&mut self) {
@@ -106,6 +113,10 @@ impl Network {
             let Some(mut all) = self.datagrams.remove(&number) else {
                 continue;
             };
+            // The one of the session before.
+            if all.host.is_some_and(|port| self.is_closed(port)) {
+                self.leave_host(&mut all);
+            }
             if all.asked && all.host.is_none() && self.begins_at_host(&all) {
                 // Without a share they are within the system.
                 let _ = self.bind_at_host(&mut all);

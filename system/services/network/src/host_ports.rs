@@ -11,7 +11,7 @@ use crate::messages::{end, fault, place};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sing_sdk::prelude::*;
-use sing_sockets::{FIRST, HEAD, Head, Op};
+use sing_sockets::{DATAGRAM, FIRST, HEAD, Head, Op};
 
 /// Reports of datagrams that have not arrived.
 const LOST: usize = 16;
@@ -119,9 +119,19 @@ impl Host {
         port.map_or(PortStage::Closed(TcpFault::Down), |port| port.stage)
     }
 
-    /// Has a datagram sent, and says what became of it; `None` as long as that is not known: the
-    /// same is to be asked again.
-    pub fn carry(&mut self, number: u32, to: To, data: &[u8]) -> Option<TcpFault> {
+    /// Has a datagram of so many bytes sent, and says what became of it; `None` as long as that is not
+    /// known: the same is to be asked again. The bytes are asked for when there is room for them.
+    pub fn carry(
+        &mut self,
+        number: u32,
+        to: To,
+        bytes: usize,
+        data: impl FnOnce() -> Vec<u8>,
+    ) -> Option<TcpFault> {
+        if bytes > DATAGRAM {
+            // No block to the driver has room for any length.
+            return Some(TcpFault::TooLong);
+        }
         let Some(port) = self.ports.get_mut(&number) else {
             return Some(TcpFault::Down);
         };
@@ -135,9 +145,9 @@ impl Host {
         }
         let head = Head {
             remote: place(to),
-            ..Head::new(Op::Datagram, number, data.len() as u32)
+            ..Head::new(Op::Datagram, number, bytes as u32)
         };
-        let handed = self.put_whole(&head, data);
+        let handed = self.put_whole(&head, bytes, data);
         if let Some(port) = self.ports.get_mut(&number) {
             port.sending = handed;
         }

@@ -341,7 +341,8 @@ impl Network {
             Line::Host(port, sent) => {
                 if !*sent {
                     let message = dns::query(id, name, *kind);
-                    let fate = self.host.carry(*port, server, &message);
+                    let bytes = message.len();
+                    let fate = self.host.carry(*port, server, bytes, || message);
                     *sent = fate == Some(TcpFault::None);
                     if fate.is_some() && !*sent {
                         return self.attempt(question);

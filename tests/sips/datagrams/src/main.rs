@@ -282,6 +282,11 @@ fn to(names: &mut Names, host: &str, port: &str) -> Result<i32, Error> {
         }
         good &= is("answer", back?.0, data);
     }
+    // Longer than any datagram, and than any block on the way.
+    for bytes in [65_536, 200_000] {
+        let long = all.send(None, &vec![0; bytes]);
+        good &= is("too long", fault(long), refused(TcpFault::TooLong));
+    }
     println!(
         "{host}: {}",
         if good {
