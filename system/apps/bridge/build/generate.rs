@@ -223,10 +223,14 @@ fn written(name: &str, module: &str, identity: &str, requests: &[Request<'_>]) -
             }}
         }}
 
-        fn bind(names: &mut Names, path: &str) -> Result<Self::Service, Error> {{
+        fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Self::Service, Error> {{
             let (imp, exp) = C::new_channel()?;
             names.bind(path, exp)?;
-            Ok(imp.recv_success()?)
+            switch_receive! {{
+                case imp.Success() as ready => Ok(ready),
+                case imp.ChannelClosed() => Err(Error::Closed),
+                deadline end => Err(Error::Timeout),
+            }}
         }}
 
         fn call(

@@ -9,7 +9,7 @@
 
 use crate::link::{Link, Server};
 use crate::shape::{Bridged, Event};
-use crate::{CONTRACT, MESSAGE, REFUSED};
+use crate::{CONTRACT, HELD, MESSAGE, REFUSED, WAITS};
 use alloc::collections::BTreeMap;
 use bridge::{MOST, Message, Said};
 use core::time::Duration;
@@ -24,8 +24,6 @@ use sing_sdk::time::{uptime, utc};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most requests that wait for an answer.
 const WAITING: usize = 64;
-/// The waits between two attempts to connect: the first, and the longest.
-const WAITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 struct Waiting<A> {
     key: usize,
@@ -44,6 +42,8 @@ struct Inward<B: Bridged> {
     /// When it is connected next, and how long is waited then.
     next: Duration,
     wait: Duration,
+    /// When it was connected last.
+    since: Duration,
     number: u64,
     waiting: BTreeMap<u64, Waiting<B::Asked>>,
 }
@@ -77,6 +77,7 @@ pub fn run<B: Bridged>(
         link: None,
         next: Duration::ZERO,
         wait: WAITS[0],
+        since: Duration::ZERO,
         number: 0,
         waiting: BTreeMap::new(),
     };
@@ -120,7 +121,7 @@ impl<B: Bridged> Inward<B> {
         match opened {
             Ok(link) => {
                 self.link = Some(link);
-                self.wait = WAITS[0];
+                self.since = uptime();
                 sing_sdk::log!("{}: connected", self.server.host);
             }
             Err(why) => self.lose(&why),
@@ -130,7 +131,9 @@ impl<B: Bridged> Inward<B> {
     /// Gives up the connection, and whatever waits for an answer over it.
     fn lose(&mut self, why: &str) {
         sing_sdk::log!("{}:{}: {why}", self.server.host, self.server.port);
-        self.link = None;
+        if self.link.take().is_some() && uptime() - self.since >= HELD {
+            self.wait = WAITS[0];
+        }
         self.next = uptime() + self.wait;
         self.wait = (self.wait * 2).min(WAITS[1]);
         for (_, waiting) in core::mem::take(&mut self.waiting) {
@@ -176,15 +179,17 @@ impl<B: Bridged> Inward<B> {
             Some(link) => link.receive().and_then(|()| {
                 while let Some(said) = link.said().map_err(|bad| bad.to_string())? {
                     link.keep(&said)?;
-                    if let Said::Message(message) = said {
-                        heard.push(message);
+                    match said {
+                        Said::Message(message) => heard.push((message, true)),
+                        Said::Useless(message) => heard.push((message, false)),
+                        _ => {}
                     }
                 }
                 Ok(())
             }),
         };
-        for message in heard {
-            self.answered(&message);
+        for (message, useful) in heard {
+            self.answered(&message, useful);
         }
         if let Err(why) = outcome {
             self.lose(&why);
@@ -192,7 +197,7 @@ impl<B: Bridged> Inward<B> {
     }
 
     /// Passes an answer on to the client that waits for it.
-    fn answered(&mut self, message: &Message) {
+    fn answered(&mut self, message: &Message, useful: bool) {
         let number = message.subject.strip_prefix(&self.inbox);
         let number = number.and_then(|rest| rest.strip_prefix('.')?.parse::<u64>().ok());
         // One that comes too late is nobody's.
@@ -200,7 +205,9 @@ impl<B: Bridged> Inward<B> {
             return;
         };
         let name = message.header(MESSAGE).unwrap_or_default();
-        let why = if message.status == Some(503) {
+        let why = if !useful {
+            "the answer is longer than a bridge carries, or its headers are none"
+        } else if message.status == Some(503) {
             "nobody serves it"
         } else if let Some(refused) = message.header(REFUSED) {
             let plain = |c: char| if c.is_control() { '?' } else { c };

@@ -3,8 +3,9 @@
 //!
 //! Invariants:
 //! - What the other side sends is bounded before it is kept: a line, the headers of a message, its
-//!   content. Beyond the bounds, and for what is no line of this protocol, the connection is at its
-//!   end: there is no way to find the next line.
+//!   content. A message beyond the bounds, which is another client's doing, is passed over and named.
+//! - For what is no line of this protocol the connection is at its end: there is no way to find the
+//!   next line.
 //! - What is written holds no line's end but its own: subjects and headers are checked before.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -32,6 +33,8 @@ pub const HEADERS: usize = 4 << 10;
 pub const LINE: usize = 32 << 10;
 /// The most bytes of a subject.
 pub const SUBJECT: usize = 256;
+/// The most bytes of a message that is passed over: servers of NATS have none that are longer.
+const PASSED: usize = 64 << 20;
 
 /// Why a server cannot be understood any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +43,9 @@ pub enum Bad {
     LongLine,
     /// A line that is none of this protocol.
     Line,
-    /// A message that is longer than it may be.
+    /// A message that is longer than any server's.
     LongMessage,
-    /// No line's end behind a message, or headers that are none.
+    /// No line's end behind a message, or a head that is longer than the whole.
     Message,
 }
 
@@ -52,7 +55,7 @@ impl fmt::Display for Bad {
             Bad::LongLine => "it sends a line without end",
             Bad::Line => "it sends a line that NATS does not know",
             Bad::LongMessage => "it sends a message that is too long",
-            Bad::Message => "it sends a message that is not as long as it says, or has no headers",
+            Bad::Message => "it sends a message that is not as long as it says",
         })
     }
 }
@@ -64,6 +67,9 @@ pub enum Said {
     Info(String),
     /// A message.
     Message(Message),
+    /// A message that is longer than it may be, or whose headers are none: where it was sent, and
+    /// where an answer is waited for. Nothing else of it is kept.
+    Useless(Message),
     /// It asks whether somebody is there.
     Ping,
     /// Somebody is there.
@@ -105,11 +111,16 @@ pub struct Lines {
     bytes: Vec<u8>,
     /// So many of them have been taken.
     at: usize,
+    /// So many of the next ones are of a message that is passed over.
+    passed: usize,
 }
 
 impl Lines {
     /// More bytes have come.
     pub fn push(&mut self, bytes: &[u8]) {
+        let passed = self.passed.min(bytes.len());
+        self.passed -= passed;
+        let bytes = &bytes[passed..];
         self.bytes.drain(..self.at);
         self.at = 0;
         self.bytes.extend_from_slice(bytes);
@@ -136,12 +147,15 @@ impl Lines {
         let (word, about) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let is = |name: &str| word.eq_ignore_ascii_case(name);
         let said = if is("MSG") || is("HMSG") {
-            let (message, used) = match message(is("HMSG"), about, &rest[end + 1..])? {
+            let behind = &rest[end + 1..];
+            let (said, bytes) = match message(is("HMSG"), about, behind)? {
                 Some(whole) => whole,
                 None => return Ok(None),
             };
+            let used = bytes.min(behind.len());
+            self.passed = bytes - used;
             self.at += used;
-            Said::Message(message)
+            said
         } else if is("PING") {
             Said::Ping
         } else if is("PONG") {
@@ -160,8 +174,9 @@ impl Lines {
     }
 }
 
-/// A message of which the first line is `about`, and how many bytes behind that it has.
-fn message(has_headers: bool, about: &str, rest: &[u8]) -> Result<Option<(Message, usize)>, Bad> {
+/// A message of which the first line is `about`, and how many bytes behind that it has: of one that is
+/// passed over, they need not be there.
+fn message(has_headers: bool, about: &str, rest: &[u8]) -> Result<Option<(Said, usize)>, Bad> {
     let words: Vec<&str> = about.split_ascii_whitespace().collect();
     let lengths = 1 + usize::from(has_headers);
     let named = words.len().checked_sub(lengths).ok_or(Bad::Line)?;
@@ -177,47 +192,56 @@ fn message(has_headers: bool, about: &str, rest: &[u8]) -> Result<Option<(Messag
         [all] => (0, number(all)?),
         _ => return Err(Bad::Line),
     };
-    if head > HEADERS
-        || all > MOST + HEADERS
-        || subject.len().max(reply.map_or(0, str::len)) > SUBJECT
-    {
+    if all > PASSED || subject.len() > SUBJECT {
         return Err(Bad::LongMessage);
     }
     if head > all {
         return Err(Bad::Message);
     }
+    let useless = || Message {
+        subject: subject.to_owned(),
+        reply: reply.filter(|r| r.len() <= SUBJECT).map(ToOwned::to_owned),
+        ..Message::default()
+    };
+    let is_long = head > HEADERS || all - head > MOST;
+    if is_long || reply.is_some_and(|reply| reply.len() > SUBJECT) {
+        return Ok(Some((Said::Useless(useless()), all + 2)));
+    }
     let Some(bytes) = rest.get(..all + 2) else {
         return Ok(None);
     };
     let content = bytes.strip_suffix(b"\r\n").ok_or(Bad::Message)?;
-    let (status, headers) = match has_headers {
-        true => headers(&content[..head])?,
-        false => (None, Vec::new()),
+    let found = match has_headers {
+        true => headers(&content[..head]),
+        false => Some((None, Vec::new())),
     };
-    let message = Message {
-        subject: subject.to_owned(),
-        reply: reply.map(ToOwned::to_owned),
-        status,
-        headers,
-        payload: content[head..].to_vec(),
+    let said = match found {
+        Some((status, headers)) => Said::Message(Message {
+            status,
+            headers,
+            payload: content[head..].to_vec(),
+            ..useless()
+        }),
+        None => Said::Useless(useless()),
     };
-    Ok(Some((message, bytes.len())))
+    Ok(Some((said, bytes.len())))
 }
 
 type Headers = (Option<u16>, Vec<(String, String)>);
 
-fn headers(bytes: &[u8]) -> Result<Headers, Bad> {
-    let text = core::str::from_utf8(bytes).map_err(|_| Bad::Message)?;
-    let text = text.strip_suffix("\r\n\r\n").ok_or(Bad::Message)?;
+/// The headers, if they are some: no server looks at what its clients write there.
+fn headers(bytes: &[u8]) -> Option<Headers> {
+    let text = core::str::from_utf8(bytes).ok()?;
+    let text = text.strip_suffix("\r\n\r\n")?;
     let mut lines = text.split("\r\n");
     let first = lines.next().and_then(|line| line.strip_prefix("NATS/1.0"));
-    let status = first.ok_or(Bad::Message)?.trim();
+    let status = first?.trim();
     let status = status.split(' ').next().and_then(|word| word.parse().ok());
     let pair = |line: &str| {
-        let (name, value) = line.split_once(':').ok_or(Bad::Message)?;
-        Ok((name.trim().to_owned(), value.trim().to_owned()))
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
     };
-    Ok((status, lines.map(pair).collect::<Result<_, _>>()?))
+    Some((status, lines.map(pair).collect::<Option<_>>()?))
 }
 
 /// Why a text is no subject to which messages can be sent, if it is none.

@@ -5,7 +5,7 @@
 
 use bridge::{Bad, CONNECT, Lines, PONG, Said};
 use core::time::Duration;
-use sing_sdk::io::{Reader, Writer};
+use sing_sdk::io::{LARGEST, Reader, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::net::{self, Joined};
 use sing_sdk::prelude::*;
@@ -52,8 +52,18 @@ pub struct Link {
     pub input: Reader,
     output: Writer,
     lines: Lines,
-    /// Dropping it ends nothing, but the connection's pipes do.
-    _joined: Joined,
+    /// It has been told since something came that somebody is there.
+    told: bool,
+    joined: Option<Joined>,
+}
+
+/// One that is left ends at once: otherwise the network would take what the server sends for a while.
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(joined) = self.joined.take() {
+            drop(joined.send_abort());
+        }
+    }
 }
 
 impl Link {
@@ -69,7 +79,8 @@ impl Link {
             input,
             output,
             lines: Lines::default(),
-            _joined: joined,
+            told: false,
+            joined: Some(joined),
         };
         let end = uptime() + GREETING;
         let Said::Info(about) = link.wait(end)? else {
@@ -99,6 +110,10 @@ impl Link {
     /// The next thing that it says, waited for until a time.
     fn wait(&mut self, end: Duration) -> Result<Said, String> {
         loop {
+            // What is there already is no reason to go on: there may be no end of it.
+            if uptime() >= end {
+                return Err("it does not greet".into());
+            }
             if let Some(said) = self.said().map_err(|bad| bad.to_string())? {
                 return Ok(said);
             }
@@ -114,6 +129,7 @@ impl Link {
     pub fn receive(&mut self) -> Result<(), String> {
         let block = self.input.receive().ok_or("it has ended the connection")?;
         self.lines.push(&block.to_vec());
+        self.told = false;
         Ok(())
     }
 
@@ -124,18 +140,27 @@ impl Link {
 
     /// Sends bytes; those before must have been taken.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let taken = self.output.settle_within(Timeout::from(TAKING));
-        let sent = taken.and_then(|()| self.output.write(bytes));
-        sent.map_err(|e| match e {
-            Error::Timeout => "it does not take what it is sent".into(),
-            e => e.to_string(),
-        })
+        // In pieces for none of which the writer waits by itself.
+        for piece in bytes.chunks(LARGEST) {
+            let taken = self.output.settle_within(Timeout::from(TAKING));
+            let sent = taken.and_then(|()| self.output.write(piece));
+            sent.map_err(|e| match e {
+                Error::Timeout => "it does not take what it is sent".into(),
+                e => e.to_string(),
+            })?;
+        }
+        Ok(())
     }
 
-    /// Answers what a server asks of any client. Why the connection is at its end, if it is.
+    /// Answers what a server asks of any client, once for all that has come together: each answer may
+    /// have to wait. Why the connection is at its end, if it is.
     pub fn keep(&mut self, said: &Said) -> Result<(), String> {
         match said {
-            Said::Ping => self.send(PONG),
+            Said::Ping if self.told => Ok(()),
+            Said::Ping => {
+                self.told = true;
+                self.send(PONG)
+            }
             Said::Error(why) => Err(format!("it says {why}")),
             _ => Ok(()),
         }

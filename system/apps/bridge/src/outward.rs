@@ -8,7 +8,7 @@
 
 use crate::link::{Link, Server};
 use crate::shape::{Bridged, Fault};
-use crate::{CONTRACT, MESSAGE, REFUSED};
+use crate::{CONTRACT, HELD, MESSAGE, REFUSED, WAITS};
 use bridge::{MOST, Message, Said};
 use core::time::Duration;
 use sing_sdk::names::Names;
@@ -18,10 +18,10 @@ use sing_sdk::time::{Timeout, sleep, uptime};
 
 /// How long the service may take: less than whoever asks waits for it.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// The most characters of a request's words that an answer repeats.
+const SHOWN: usize = 100;
 /// Bridges with one subject share what comes for it.
 const GROUP: &str = "bridges";
-/// The waits between two attempts to connect: the first, and the longest.
-const WAITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// Serves the subject for ever.
 pub fn run<B: Bridged>(
@@ -34,9 +34,13 @@ pub fn run<B: Bridged>(
     loop {
         let ended = match Link::open(&mut names, &server) {
             Ok(mut link) => {
-                wait = WAITS[0];
                 sing_sdk::log!("{}: connected", server.host);
-                serve::<B>(&mut names, path, subject, &mut link)
+                let since = uptime();
+                let ended = serve::<B>(&mut names, path, subject, &mut link);
+                if uptime() - since >= HELD {
+                    wait = WAITS[0];
+                }
+                ended
             }
             Err(why) => why,
         };
@@ -54,11 +58,20 @@ fn serve<B: Bridged>(names: &mut Names, path: &str, subject: &str, link: &mut Li
         loop {
             while let Some(said) = link.said().map_err(|bad| bad.to_string())? {
                 link.keep(&said)?;
-                if let Said::Message(message) = said
-                    && let Some(reply) = &message.reply
+                let (message, useful) = match said {
+                    Said::Message(message) => (message, true),
+                    Said::Useless(message) => (message, false),
+                    _ => continue,
+                };
+                if let Some(reply) = &message.reply
                     && bridge::not_a_subject(reply).is_none()
                 {
-                    let answer = answer::<B>(names, path, &mut service, &message);
+                    let answer = match useful {
+                        true => answer::<B>(names, path, &mut service, &message),
+                        false => {
+                            Err("it is longer than a bridge carries, or has no headers".into())
+                        }
+                    };
                     let headers = [(CONTRACT, B::IDENTITY)];
                     let bytes = match &answer {
                         Ok((name, content)) => {
@@ -95,19 +108,21 @@ fn answer<B: Bridged>(
     match message.header(CONTRACT) {
         Some(identity) if identity == B::IDENTITY => {}
         other => {
+            // As much as the other side shows of a reason: all of it may be longer than headers may.
+            let other = other.unwrap_or("no contract").chars().take(SHOWN);
+            let other: String = other.collect();
             return Err(format!(
-                "the request is of {}, and here is {}",
-                other.unwrap_or("no contract"),
+                "the request is of {other}, and here is {}",
                 B::IDENTITY
             ));
         }
     }
+    let end = uptime() + PATIENCE;
     let service = match kept.take() {
         Some(service) => service,
-        None => B::bind(names, path).map_err(|e| format!("{path}: {e}"))?,
+        None => B::bind(names, path, end).map_err(|e| format!("{path}: {e}"))?,
     };
     let name = message.header(MESSAGE).unwrap_or_default();
-    let end = uptime() + PATIENCE;
     match B::call(service, name, &message.payload, end) {
         Ok((_, content, _)) if content.len() > MOST => {
             Err("the answer is longer than a bridge carries".into())
@@ -117,6 +132,9 @@ fn answer<B: Bridged>(
             Ok((name, content))
         }
         Err(fault @ (Fault::Ended | Fault::Late)) => Err(format!("{path}: {}", fault.text())),
-        Err(fault) => Err(format!("{name}: {}", fault.text())),
+        Err(fault) => {
+            let name: String = name.chars().take(SHOWN).collect();
+            Err(format!("{name}: {}", fault.text()))
+        }
     }
 }

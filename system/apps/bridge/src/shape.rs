@@ -80,8 +80,8 @@ pub trait Bridged {
     /// Answers a client; or closes its channel.
     fn answer(asked: Self::Asked, message: &str, payload: &[u8]) -> Result<Self::Ready, Fault>;
 
-    /// Binds such a service.
-    fn bind(names: &mut Names, path: &str) -> Result<Self::Service, Error>;
+    /// Binds such a service, if it takes a client until then.
+    fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Self::Service, Error>;
 
     /// Has a service carry out a request; its answer.
     fn call(

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const TIME: Duration = Duration::from_secs(120);
 /// Ways to answer wrongly ([`wrong`]).
-const WAYS: usize = 12;
+const WAYS: usize = 14;
 
 /// A request as it has come: where its answer goes, and the contract that it names.
 struct Request {
@@ -26,7 +26,11 @@ pub fn play(run: &Run, images: &Images) -> Result<()> {
     thread::spawn(move || {
         // Over all connections: wrong, honest, wrong, ...
         let asked = AtomicUsize::new(0);
-        for stream in server.incoming().flatten() {
+        for (number, stream) in server.incoming().flatten().enumerate() {
+            if number == 0 {
+                flood(stream);
+                continue;
+            }
             // How a connection ends is the bridge's to say.
             let _ = converse(stream, &asked);
         }
@@ -58,6 +62,15 @@ pub fn play(run: &Run, images: &Images) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Greets, and then says without end what says nothing, until it is left.
+fn flood(mut stream: TcpStream) {
+    let greeting = b"INFO {\"server_id\":\"x\",\"headers\":true,\"max_payload\":1048576}\r\n";
+    let mut said = stream.write_all(greeting);
+    while said.is_ok() {
+        said = stream.write_all(&b"+OK\r\n".repeat(1000));
+    }
 }
 
 /// One connection: the first request of all is answered honestly, then in turns wrongly and honestly.
@@ -142,6 +155,9 @@ fn wrong(way: usize, request: &Request) -> Vec<u8> {
         // The connection is at its end: a message without end, a line without one, what is no line.
         9 => format!("HMSG {} 1 10 4000000000\r\n", request.reply).into_bytes(),
         10 => vec![b'x'; 100_000],
-        _ => b"\x00\xff nonsense\r\n".to_vec(),
+        11 => b"\x00\xff nonsense\r\n".to_vec(),
+        // Another client's doing, which costs this answer and not the connection.
+        12 => message(&request.reply, &same, &[b'x'; 100_000]),
+        _ => format!("HMSG {} 1 4 4\r\nNATS\r\n", request.reply).into_bytes(),
     }
 }
