@@ -18,7 +18,10 @@
 //!   to interrupt. So nothing waits unseen.
 //! - A holder whose answer has come leaves the kernel though others run there: these are interrupted
 //!   for that.
-//! - The system's thread gives the baton to nobody when the system has ended.
+//! - The system's thread gives the baton to nobody when the system has ended. It takes the machine down
+//!   only when the thread that ran the kernel to its end has left it, and has taken its signals.
+//! - Nobody is signalled for a system that has ended but its own thread: another system may have a
+//!   holder by then.
 
 use crate::HostedHal;
 use crate::devices::{self, Idle, Next};
@@ -38,9 +41,12 @@ use std::time::Duration;
 const LOOKING: u64 = 6_000;
 /// How long a thread waits before it signals again, if Linux has refused that.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The register of floating-point modes that programs run with: what Linux starts a thread with.
-const MODES: u32 = 0x1f80;
-/// The bits of that register that are modes; the others are results.
+/// The floating-point modes that programs run with: those that Linux starts a thread with.
+const MODES: Modes = Modes {
+    sse: 0x1f80,
+    x87: 0x37f,
+};
+/// The bits of MXCSR that are modes; the others are results.
 const MODE_BITS: u32 = 0xffc0;
 
 /// The right to run the kernel.
@@ -72,6 +78,8 @@ pub(crate) struct Baton {
     stops: AtomicBool,
     /// Whether it has.
     ended: AtomicBool,
+    /// Whether the thread that ran it to its end is back at its own work.
+    left: AtomicBool,
 }
 
 impl Default for Baton {
@@ -92,25 +100,56 @@ impl Default for Baton {
             unsent: AtomicBool::new(false),
             stops: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            left: AtomicBool::new(false),
         }
     }
 }
 
-/// The floating-point modes of this thread.
-fn modes() -> u32 {
-    let mut modes = 0u32;
-    // SAFETY: writes four bytes that are there.
-    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut modes, options(nostack, preserves_flags)) };
-    modes
+/// The registers of floating-point modes. Programs use only the first; but a signal frame has both,
+/// and a program that goes on on another thread brings those of the one that it was interrupted on.
+#[derive(Clone, Copy)]
+struct Modes {
+    /// MXCSR.
+    sse: u32,
+    /// The control word of the x87 unit.
+    x87: u16,
 }
 
-/// Sets them.
-///
-/// # Safety
-/// The code that runs with them expects them.
-unsafe fn set_modes(modes: u32) {
-    // SAFETY: reads four bytes that are there; the caller's.
-    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const modes, options(nostack, preserves_flags)) };
+impl Modes {
+    /// Those of this thread.
+    fn now() -> Modes {
+        let mut modes = MODES;
+        // SAFETY: the instructions write four and two bytes that are there.
+        unsafe {
+            asm!(
+                "stmxcsr [{}]", "fnstcw [{}]",
+                in(reg) &raw mut modes.sse, in(reg) &raw mut modes.x87,
+                options(nostack, preserves_flags)
+            );
+        }
+        modes
+    }
+
+    /// Whether programs run with them.
+    fn are_programs(self) -> bool {
+        self.sse & MODE_BITS == MODES.sse
+    }
+
+    /// Sets them, without results.
+    ///
+    /// # Safety
+    /// The code that runs with them expects them.
+    unsafe fn set(self) {
+        // SAFETY: the instructions read four and two bytes that are there, and raise nothing, as no
+        // exception of the x87 unit's is left; else the caller's.
+        unsafe {
+            asm!(
+                "ldmxcsr [{}]", "/* {} */",
+                in(reg) &raw const self.sse, in(reg) &raw const self.x87,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
 }
 
 impl Baton {
@@ -122,7 +161,7 @@ impl Baton {
 
     /// Takes it, if nobody has it.
     pub(crate) fn take(&self) -> bool {
-        !self.held.load(Relaxed)
+        !self.held.load(SeqCst)
             && self
                 .held
                 .compare_exchange(false, true, SeqCst, Relaxed)
@@ -150,7 +189,7 @@ impl Baton {
     /// Passes a signal on to the holder, if there is one. Called by the handler of a thread that is
     /// not.
     pub(crate) fn pass_on(&self) {
-        if KERNEL.load(SeqCst) != 0 && !self.kick() {
+        if KERNEL.load(SeqCst) != 0 && !self.has_ended() && !self.kick() {
             self.unsent.store(true, SeqCst);
         }
     }
@@ -212,10 +251,10 @@ impl Baton {
         self.served.store(false, Relaxed);
         self.work.store(false, Relaxed);
         hosted.noted.forget();
-        let before = modes();
-        if before & MODE_BITS != MODES {
+        let before = Modes::now();
+        if !before.are_programs() {
             // SAFETY: those that programs expect; the thread's own are set again below.
-            unsafe { set_modes(MODES) };
+            unsafe { MODES.set() };
         }
         // Before the look for what has come: what comes later has a signal.
         KERNEL.store(signals::this(), SeqCst);
@@ -230,13 +269,16 @@ impl Baton {
             // Any system call: Linux delivers what is pending on the way back.
             std::thread::yield_now();
         }
-        if before & MODE_BITS != MODES {
+        if !before.are_programs() {
             // SAFETY: those that this thread has had.
-            unsafe { set_modes(before) };
+            unsafe { before.set() };
         }
         self.serving.store(0, Relaxed);
         self.served.store(false, Relaxed);
-        if !self.has_ended() {
+        if self.has_ended() {
+            // From here on the machine may go.
+            self.left.store(true, SeqCst);
+        } else {
             hosted.timer.forget_reminder();
             self.work.store(has_work(), Relaxed);
         }
@@ -302,9 +344,14 @@ impl Baton {
                 }
             }
             // What the host has for its sockets, only the kernel can tell.
-            let wanted = self.is_wanted() || woken && watched.is_some();
-            wanted && self.take() || self.has_ended()
+            self.goes_on(woken && watched.is_some())
         });
+    }
+
+    /// Whether the system's thread has something to do: it has the baton then, if `more` or what has
+    /// come is to be looked at, or it is to take the machine down.
+    fn goes_on(&self, more: bool) -> bool {
+        (more || self.is_wanted()) && self.take() || self.left.load(SeqCst)
     }
 
     /// Interrupts the thread that runs the kernel, or wakes the system's. Whether Linux has let the
@@ -313,7 +360,10 @@ impl Baton {
     pub(crate) fn kick(&self) -> bool {
         // Nobody whom this is about ends meanwhile, or goes on with what is its own.
         self.kickers.fetch_add(1, SeqCst);
-        let holder = KERNEL.load(SeqCst);
+        let holder = match self.has_ended() {
+            true => 0,
+            false => KERNEL.load(SeqCst),
+        };
         let to = match holder {
             0 => self.system.load(SeqCst),
             holder => {
@@ -351,4 +401,43 @@ impl Baton {
 /// The baton of the embedded system that runs, if one does.
 pub(crate) fn baton(hosted: &HostedHal) -> Option<&Baton> {
     hosted.port.as_ref().map(|port| port.baton())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn the_machine_is_taken_down_only_when_the_kernel_has_been_left() {
+        let baton = Baton::default();
+        // As `leave`, which still runs on the kernel's stack.
+        baton.ended.store(true, SeqCst);
+        baton.stop();
+        assert!(!baton.goes_on(true));
+        // As `run`, back on the caller's.
+        baton.left.store(true, SeqCst);
+        assert!(baton.goes_on(false));
+        assert!(!baton.take(), "others could run a system that has ended");
+    }
+
+    #[test]
+    fn who_is_late_for_a_system_that_has_ended_does_not_signal_the_next_ones_holder() {
+        let late = thread::spawn(|| {
+            // SAFETY: all zeros is a valid value of this plain structure, which is valid for the
+            // calls. What comes nevertheless ends with this thread.
+            unsafe {
+                let mut all: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&raw mut all);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+            }
+            let baton = Baton::default();
+            baton.ended.store(true, SeqCst);
+            KERNEL.store(signals::this(), SeqCst);
+            let sent = baton.kick();
+            KERNEL.store(0, SeqCst);
+            assert!(sent && !baton.kicked.load(SeqCst));
+        });
+        late.join().unwrap();
+    }
 }

@@ -2,8 +2,8 @@
 //! given back when it has ended.
 //!
 //! The kernel runs on a stack beside the threads' own, and leaves it by a switch back when the
-//! system ends, from wherever it is; the system's thread learns that if it was another. Then the kernel forgets everything, and the machine is taken
-//! down in the opposite order of its making.
+//! system ends, from wherever it is; the system's thread learns that if it was another. Then the
+//! kernel forgets everything, and the machine is taken down in the opposite order of its making.
 //!
 //! Invariants:
 //! - There is one machine in a process at a time: signal handlers find it by a static.

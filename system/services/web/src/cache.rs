@@ -14,8 +14,10 @@ use alloc::sync::Arc;
 
 /// What is kept beside a content, reckoned generously.
 const BESIDE: usize = 256;
-/// A content is at most this part of all that may be kept.
+/// A content is at most this part of all that may be kept, and at most so many bytes: whoever sends it
+/// has it to the end, also when it has made way, and there may be as many of them as connections.
 const PART: usize = 64;
+const LARGEST: usize = 256 << 10;
 /// Nanoseconds within which two changes may bear the same time: file systems reckon it in steps, of
 /// which the coarsest are of two seconds.
 const STEP: u64 = 2_000_000_000;
@@ -96,7 +98,11 @@ impl Cache {
     /// Whether a content of so many bytes may be kept.
     #[must_use]
     pub fn takes(&self, bytes: u64) -> bool {
-        bytes <= (self.most / PART) as u64
+        bytes <= self.largest() as u64
+    }
+
+    fn largest(&self) -> usize {
+        LARGEST.min(self.most / PART)
     }
 
     /// Whether something is kept under a name, of whatever state.
@@ -119,7 +125,7 @@ impl Cache {
     /// that nobody has asked for.
     pub fn keep(&mut self, name: &str, stamp: Stamp, content: Arc<[u8]>) {
         let added = cost(name, &content);
-        if added > self.most / PART {
+        if added > self.largest() {
             return;
         }
         let entry = Entry {
@@ -251,6 +257,8 @@ mod tests {
         assert!(cache.takes(MOST as u64 / 64) && !cache.takes(MOST as u64 / 64 + 1));
         cache.keep("a", stamp(1, 1), vec![0; MOST / 64].into());
         assert!(!cache.has("a"));
+        let largest = Cache::new(64 << 20);
+        assert!(largest.takes(256 << 10) && !largest.takes((256 << 10) + 1));
         let mut none = Cache::new(0);
         none.keep("a", stamp(1, 1), vec![].into());
         assert!(!none.has("a") && !none.takes(1));
