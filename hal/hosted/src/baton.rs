@@ -132,7 +132,7 @@ impl Modes {
 
     /// Whether programs run with them.
     fn are_programs(self) -> bool {
-        self.sse & MODE_BITS == MODES.sse
+        self.sse & MODE_BITS == MODES.sse && self.x87 == MODES.x87
     }
 
     /// Sets them, without results.
@@ -144,7 +144,7 @@ impl Modes {
         // exception of the x87 unit's is left; else the caller's.
         unsafe {
             asm!(
-                "ldmxcsr [{}]", "/* {} */",
+                "ldmxcsr [{}]", "fnclex", "fldcw [{}]",
                 in(reg) &raw const self.sse, in(reg) &raw const self.x87,
                 options(nostack, preserves_flags)
             );
@@ -407,6 +407,30 @@ pub(crate) fn baton(hosted: &HostedHal) -> Option<&Baton> {
 mod tests {
     use super::*;
     use std::thread;
+
+    #[test]
+    fn all_modes_of_a_thread_are_kept_for_it() {
+        let own = Modes {
+            sse: 0x1f80 | 3 << 13,
+            x87: 0x37f | 3 << 10,
+        };
+        let same = |a: Modes, b: Modes| a.sse & MODE_BITS == b.sse & MODE_BITS && a.x87 == b.x87;
+        let kept = thread::spawn(move || {
+            assert!(Modes::now().are_programs());
+            let x87 = Modes {
+                sse: MODES.sse,
+                ..own
+            };
+            // SAFETY: nothing is computed on this thread.
+            let seen = [own, x87, MODES].map(|modes| unsafe {
+                modes.set();
+                Modes::now()
+            });
+            assert!(same(seen[0], own) && same(seen[1], x87) && same(seen[2], MODES));
+            assert!(seen.map(Modes::are_programs) == [false, false, true]);
+        });
+        kept.join().unwrap();
+    }
 
     #[test]
     fn the_machine_is_taken_down_only_when_the_kernel_has_been_left() {

@@ -196,14 +196,6 @@ fn programs_compute_the_same_on_any_thread() {
     assert_eq!(modes, FAST, "the thread's own modes");
 }
 
-/// The control word of the calling thread's x87 unit.
-fn precision() -> u16 {
-    let mut word = 0u16;
-    // SAFETY: writes two bytes that are there.
-    unsafe { asm!("fnstcw [{}]", in(reg) &raw mut word) };
-    word
-}
-
 /// As the plug-in's.
 fn sum(turns: u64) -> f64 {
     let step = |sum: f64, turn: u64| sum * 0.999_999 + turn as f64;
@@ -262,42 +254,6 @@ fn a_program_goes_on_on_another_thread() {
         stacks.sort_unstable();
         let apart = stacks.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0);
         assert!(apart, "alternate stacks: {stacks:?}");
-    });
-}
-
-#[test]
-#[ignore = "needs a system image: cargo xtask test embed"]
-fn a_program_that_goes_on_brings_no_modes_of_the_thread_before() {
-    const TURNS: u64 = 5_000_000;
-    if !plays("a_program_that_goes_on_brings_no_modes_of_the_thread_before") {
-        return;
-    }
-    let system = start();
-    let end = Instant::now() + Duration::from_secs(3);
-    let calls = |word: u16, text: String, answer: Vec<u8>, pause: u64| {
-        let system = &system;
-        move || {
-            // SAFETY: reads two bytes that are there; nothing computes with that unit.
-            unsafe { asm!("fldcw [{}]", in(reg) &raw const word) };
-            while Instant::now() < end {
-                assert_eq!(call(system.port(), text.as_bytes()).bytes, answer);
-                assert_eq!(precision(), word, "of {word:x}");
-                if pause > 0 {
-                    thread::sleep(Duration::from_millis(pause));
-                }
-            }
-        }
-    };
-    let (text, right) = (format!("sum {TURNS}"), sum(TURNS).to_le_bytes());
-    thread::scope(|scope| {
-        // What `fesetround` and its like set beside MXCSR, and what all threads begin with. Sums are
-        // pre-empted on the threads that want them, and go on on those that call all the time.
-        for word in [0xf7f, 0x77f] {
-            scope.spawn(calls(word, text.clone(), right.to_vec(), 1));
-        }
-        for word in [0x37f, 0x27f] {
-            scope.spawn(calls(word, "echo on".into(), b"on".to_vec(), 0));
-        }
     });
 }
 

@@ -145,7 +145,6 @@ impl Alternate {
 /// What was interrupted on another thread goes on on this one: Linux takes the mask of signals and the
 /// alternate stack from the frame when the handler returns, and they are to be this thread's own.
 pub(super) fn moved(context: &mut libc::ucontext_t) {
-    unsafe { let f = context.uc_mcontext.fpregs; let w = (*f).cwd; let mut n = 0u16; std::arch::asm!("fnstcw [{}]", in(reg) &raw mut n); let t = [b"0123456789abcdef"[(w>>8 &15) as usize], b"0123456789abcdef"[(n>>8 &15) as usize], b'\n']; libc::write(2, t.as_ptr().cast(), 3); }
     let mut mask = set(&[]);
     // SAFETY: both only ask, and get memory that is valid for the calls. Linux's own mask, which
     // stands in the frame, is a word, and nothing of ours may be written behind it.
