@@ -98,6 +98,30 @@ fn a_block_is_paid_for_by_its_receiver_once_no_view_of_it_is_left() {
 }
 
 #[test]
+fn a_part_is_paid_for_with_its_tree_once_no_view_of_it_is_left() {
+    let _alone = crate::alone();
+    let both @ [sender, receiver] = accounts();
+    let (whole, tree) = block(sender);
+    let (part, a) = block(sender);
+    let (view, _) = a.share(0, BLOCK, sender).unwrap();
+    free(view);
+    tree.attach(0, part);
+    assert_eq!(charged(both), [2 * WHOLE, 0]);
+    tree.charge(receiver);
+    assert_eq!(charged(both), [0, 2 * WHOLE]);
+    // One that others view stays with the SIP that shared it.
+    assert_eq!(tree.detach(0), Some(part));
+    let (view, _) = a.share(0, BLOCK, receiver).unwrap();
+    tree.attach(0, part);
+    tree.charge(sender);
+    assert_eq!(charged(both), [WHOLE + OVERHEAD, WHOLE]);
+    free(view);
+    free(whole);
+    while free_deferred(sender, &mut crate::ground::work::Work::step()) {}
+    end(both);
+}
+
+#[test]
 fn a_view_that_moves_on_to_a_third_process_costs_the_one_that_shared_it() {
     let _alone = crate::alone();
     let both @ [sender, receiver] = accounts();

@@ -61,6 +61,8 @@ impl Allocation {
             return;
         };
         debug_assert!(self.payer.get().is_some_and(|p| part.payer.is(p)));
+        // What is alone in its region moves on with the tree, charge and all.
+        part.rejoin_charge();
         part.payer.set(None);
         self.insert_part(offset, index, part);
         let (count, paid) = part.size();
