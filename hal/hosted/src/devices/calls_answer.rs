@@ -2,6 +2,7 @@
 //! meanwhile if no other does, or by a task.
 
 use super::calls::Port;
+use crate::HostedHal;
 use crate::wakers::Wakers;
 use sing_calls::Outcome;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -108,7 +109,7 @@ impl Pending {
             if self.port.baton().is_wanted()
                 && let Some(hosted) = self.port.lend()
             {
-                self.port.run(hosted, self.id);
+                self.run(hosted);
             }
             let looked = start.elapsed();
             if looked > GRACE {
@@ -118,6 +119,16 @@ impl Pending {
                 break;
             }
             core::hint::spin_loop();
+        }
+    }
+
+    /// Runs the kernel on this thread, which was lent, for the answer; unless that has come before
+    /// this thread was the one to run it: it would not be told of it any more, and could be kept there
+    /// by others for ever.
+    fn run(&self, hosted: &HostedHal) {
+        match self.place.done.load(SeqCst) {
+            true => self.port.baton().give(),
+            false => self.port.run(hosted, self.id),
         }
     }
 
