@@ -20,6 +20,8 @@ use sing_sdk::time::{Timeout, sleep, uptime};
 const PATIENCE: Duration = Duration::from_secs(4);
 /// The most characters of a request's words that an answer repeats.
 const SHOWN: usize = 100;
+/// How long a server may say nothing: it asks every two minutes whether somebody is there.
+const SILENCE: Duration = Duration::from_secs(600);
 /// Bridges with one subject share what comes for it.
 const GROUP: &str = "bridges";
 
@@ -87,8 +89,8 @@ fn serve<B: Bridged>(names: &mut Names, path: &str, subject: &str, link: &mut Li
                     link.send(&bytes)?;
                 }
             }
-            // The server asks every two minutes whether somebody is there.
-            let _ = sync::wait(&link.input, Timeout::from(Duration::from_secs(600)));
+            sync::wait(&link.input, Timeout::from(SILENCE))
+                .map_err(|_| "it has said nothing for long".to_string())?;
             link.receive()?;
         }
     };
