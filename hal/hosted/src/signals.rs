@@ -130,37 +130,34 @@ fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io:
     Ok(())
 }
 
-/// Gives the calling thread an alternate stack with an inaccessible page below.
+/// Gives the calling thread an alternate stack with an inaccessible page below. Whoever unmaps it
+/// takes it from the thread first. Where there is none, nothing stays mapped.
 pub(crate) fn alternate_stack() -> io::Result<libc::stack_t> {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
-    let page = sing_abi::PAGE as usize;
-    // SAFETY: a new mapping that overlaps no other and is never unmapped; only its own pages are
-    // protected.
-    let stack = unsafe {
-        let flags = MapFlags::PRIVATE | MapFlags::STACK;
-        let at = mmap_anonymous(
-            std::ptr::null_mut(),
-            page + ALTERNATE,
-            ProtFlags::empty(),
-            flags,
-        )?;
-        let bottom = at.byte_add(page);
-        mprotect(
-            bottom,
-            ALTERNATE,
-            MprotectFlags::READ | MprotectFlags::WRITE,
-        )?;
-        libc::stack_t {
-            ss_sp: bottom,
-            ss_flags: 0,
-            ss_size: ALTERNATE,
-        }
+    let (page, access) = (sing_abi::PAGE, MprotectFlags::READ | MprotectFlags::WRITE);
+    let bytes = page as usize + ALTERNATE;
+    let flags = MapFlags::PRIVATE | MapFlags::STACK;
+    // SAFETY: a new mapping that overlaps no other.
+    let at = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::empty(), flags) }?;
+    let stack = libc::stack_t {
+        ss_sp: at.wrapping_byte_add(page as usize),
+        ss_flags: 0,
+        ss_size: ALTERNATE,
     };
-    // SAFETY: the stack is mapped for ever and has no other user.
-    if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } != 0 {
-        return Err(io::Error::last_os_error());
+    // SAFETY: only pages of the mapping above are protected, which has no other user.
+    let done = unsafe { mprotect(stack.ss_sp, ALTERNATE, access) };
+    let done = done.map_err(io::Error::from).and_then(|()| {
+        // SAFETY: as above; both pointers are valid for the call.
+        match unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    });
+    if done.is_err() {
+        // SAFETY: the mapping above, which is nobody's stack.
+        unsafe { crate::memory::unmap(&(at as u64..at as u64 + bytes as u64)) };
     }
-    Ok(stack)
+    done.map(|()| stack)
 }
 
 /// Installs the handlers and prepares the calling thread, which is the kernel's from now on.
