@@ -61,20 +61,21 @@ impl Generator<'_> {
         });
         let (variables, partial) = (&self.variables, self.switch.partial);
         // A partial switch needs no more than the first part.
-        let (left, all, complete): (TokenStream, TokenStream, TokenStream) = match partial {
-            true => Default::default(),
-            false => (
-                quote!(#(::sing_sdk::select::cases::Rest<#types::Cases>,)*),
-                quote!(#(::sing_sdk::select::cases::Rest::<#types::Cases>::all(),)*),
+        let mut whole = <[TokenStream; 4]>::default();
+        if !partial {
+            whole = [
+                quote!(-> (#(::sing_sdk::select::cases::Rest<#types::Cases>,)*)),
+                quote!((#(::sing_sdk::select::cases::Rest::<#types::Cases>::all(),)*)),
+                quote!(let (#(#rests,)*) =),
                 self.complete(&named, &rests)?,
-            ),
-        };
-        let rests = if partial { &[] } else { &rests[..] };
+            ];
+        }
+        let [returns, all, left, complete] = whole;
         Ok(quote_spanned! {at=> {
             #[inline(always)]
             fn #check<#(#types: ::sing_sdk::select::Receives),*>(
                 #(_: &#types),*
-            ) -> (#left) {
+            ) #returns {
                 const {
                     ::sing_sdk::select::exhaustive(
                         [#((#names, #types::MESSAGES)),*],
@@ -82,9 +83,9 @@ impl Generator<'_> {
                         #partial,
                     )
                 }
-                (#all)
+                #all
             }
-            let (#(#rests,)*) = #check(#(&#variables),*);
+            #left #check(#(&#variables),*);
             #complete
         }})
     }
