@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use sing_contract_tools::diff::{self, Break, Change, Version};
 use sing_image::contract::identities;
 use sing_image::manifest::Side;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Compares the contracts of two files of any kind; returns whether they are the same.
-pub fn run(old: &PathBuf, new: &PathBuf, json: bool) -> Result<bool, String> {
+pub fn run(old: &Path, new: &Path, json: bool) -> Result<bool, String> {
     let found = diff::diff(&version(old)?, &version(new)?);
     if json {
         let all: Vec<Value> = found.iter().map(|(name, c)| value(name, c)).collect();
