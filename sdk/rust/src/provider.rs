@@ -237,6 +237,14 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
         Ok(())
     }
 
+    /// On whose behalf the client under this key came, for the service's own shares ([`share`]); the
+    /// system, if there is none.
+    #[must_use]
+    pub fn origin(&self, key: usize) -> u32 {
+        let note = self.notes.get(key).and_then(Option::as_ref);
+        note.map_or(share::SYSTEM, |(origin, _)| *origin)
+    }
+
     /// Whether one more client of this origin can be taken. Counted anew each time, as nobody tells
     /// when clients go.
     fn has_room(&self, origin: u32) -> bool {

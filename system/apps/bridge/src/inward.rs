@@ -5,7 +5,8 @@
 //!   time-out or with the connection: the client knows that it was carried out once at most.
 //! - What comes back is for a request that waits, and one of the answers of its contract, or the
 //!   client's channel is closed; the other clients go on.
-//! - At most [`WAITING`] requests wait; the client of a further one is closed.
+//! - At most [`WAITING`] requests wait, and of one origin no more than its share of those; the client of a further one is
+//!   closed.
 
 use crate::link::{Link, Server};
 use crate::shape::{Bridged, Event};
@@ -18,15 +19,19 @@ use sing_sdk::io::Reader;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
+use sing_sdk::share;
 use sing_sdk::time::{uptime, utc};
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most requests that wait for an answer.
 const WAITING: usize = 64;
+/// Those that each origin may have while there is room, whatever its share.
+const LEAST: usize = 4;
 
 struct Waiting<A> {
     key: usize,
+    origin: u32,
     client: A,
     end: Duration,
 }
@@ -146,11 +151,20 @@ impl<B: Bridged> Inward<B> {
         self.provider.clients.forget(key);
     }
 
+    /// Whether one more request of this origin may wait.
+    fn has_room(&self, origin: u32) -> bool {
+        let same = self.waiting.values().filter(|w| w.origin == origin).count();
+        let free = WAITING.saturating_sub(self.waiting.len());
+        share::allows(origin, same, 1, free, LEAST)
+    }
+
     /// Sends a client's request.
     fn ask(&mut self, key: usize, message: &str, arguments: &[u8], client: B::Asked) {
+        let origin = self.provider.origin(key);
+        let room = self.has_room(origin);
         let why = match &mut self.link {
             None => "there is no connection",
-            Some(_) if self.waiting.len() >= WAITING => "too many requests wait for an answer",
+            Some(_) if !room => "too many requests wait for an answer",
             Some(_) if arguments.len() > MOST => "the message is longer than a bridge carries",
             Some(link) => {
                 self.number += 1;
@@ -159,8 +173,13 @@ impl<B: Bridged> Inward<B> {
                 let bytes = bridge::publish(&self.subject, Some(&reply), &headers, arguments);
                 let end = uptime() + PATIENCE;
                 let sent = link.send(&bytes);
-                self.waiting
-                    .insert(self.number, Waiting { key, client, end });
+                let waiting = Waiting {
+                    key,
+                    origin,
+                    client,
+                    end,
+                };
+                self.waiting.insert(self.number, waiting);
                 if let Err(why) = sent {
                     self.lose(&why);
                 }

@@ -202,7 +202,8 @@ fn send(
             bytes: size,
         },
     );
-    if what == What::Whole && talk.head.method == "GET" {
+    // Also for who asks for the head alone of what has to be packed: it would be packed each time.
+    if what == What::Whole && (wants || talk.head.method == "GET") {
         read(talk, &mut found)?;
     }
     let mut content = None;
