@@ -457,7 +457,7 @@ mod tests {
         };
         let results = Vector::from_slice(&[one]).expect("a block");
         let found = text(&format!("clock{contract}"));
-        asked.send_ack_find(1, results, found, text(""), text(""));
+        drop(asked.send_ack_find(1, results, found, text(""), text("")));
     }
 
     /// The reason why a bind of a `ServiceContract` is refused there. (There are no derived contracts
