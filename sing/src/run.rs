@@ -96,10 +96,11 @@ pub fn run(request: &Request) -> Result<u8, String> {
     let mut command = base::kernel()?;
     for (host, _) in &request.directories {
         if !host.is_dir() {
-            return Err(format!(
-                "--dir {}: there is no such directory",
-                host.display()
-            ));
+            let why = match host.exists() {
+                true => "is no directory; give the one that it is in",
+                false => "there is no such directory",
+            };
+            return Err(format!("--dir {}: {why}", host.display()));
         }
     }
     let file = image::ready(request, &base)?;

@@ -158,7 +158,7 @@ bench = false
 pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
     let shown = folder.display();
     let name = folder.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| format!("{shown}: has no name that a program could have"))?;
+    let name = name.ok_or_else(|| format!("{folder:?}: has no name that a program could have"))?;
     let checked = check(name).and_then(|()| match kind {
         Kind::Service | Kind::C => check_contract(name),
         Kind::Program | Kind::Client | Kind::Wasi => Ok(()),
