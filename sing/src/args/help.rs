@@ -32,10 +32,10 @@ which puts them into the project's folder `.sing`.",
         usage: "sing build [--json]",
         text: "\
 In a project's folder or below it: builds its programs (binaries of its package, and those in C, each in a folder
-below c/), verifies and compiles them, checks that they and the system
-manifest fit together, and writes target/sing/NAME.img. Of an ordinary program it builds and verifies the module. Programs that system.json names and the project has not are
-taken from those in this command. --json: says in JSON what has been made. If the Rust target of programs is missing, it
-is installed by rustup.",
+below c/), verifies and compiles them, checks that they and the system manifest fit together, and writes
+target/sing/NAME.img. Of an ordinary program it builds and verifies the module. Programs that system.json names and the
+project has not are taken from those in this command. --json: says in JSON what has been made. If the Rust target of
+programs is missing, it is installed by rustup.",
     },
     About {
         name: "run",
