@@ -33,7 +33,7 @@ pub fn check(run: &Run, machine: Machine, times: u32, report: &mut Report) -> Re
     let script = format!(
         "format --force /dev/disk0 && mount /dev/disk0 /; mkdir /web\n\
          cp /boot/notes.txt /web; cp /boot/bin/shell /web; cp /boot/web.conf /1\n\
-         echo mount /try web-try memory 4M at-once 8 > /2; cat /1 /2 > /web.conf\n\
+         echo mount /try web-try memory 4M at-once 8 > /2; cat /1 /2 > /web.conf; sync /\n\
          httpd; webstorm {times} 80 10.0.0.1; sleep 1; umount / && check /dev/disk0\n"
     );
     let began = Instant::now();
