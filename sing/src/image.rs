@@ -18,6 +18,8 @@ pub struct Request {
     pub files: Vec<(String, PathBuf)>,
     /// How modules are compiled.
     pub options: Options,
+    /// Whether programs may mean different contracts by one name.
+    pub versions: system::Versions,
 }
 
 /// Compiles a module to an image.
@@ -71,7 +73,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
         let image = input::image(path, input::read(path)?, &request.options)?;
         add(&mut files, format!("{BIN}{program}"), image)?;
     }
-    let plan = match system::plan(&manifest, &system::borrowed(&files)) {
+    let plan = match system::plan_with(&manifest, &system::borrowed(&files), request.versions) {
         Ok(plan) => plan,
         Err(problems) => {
             for problem in problems {

@@ -81,8 +81,26 @@ pub fn check(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Vec<String> 
     plan(manifest, files).err().unwrap_or_default()
 }
 
+/// How many versions of a contract the programs of a system may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Versions {
+    #[default]
+    One,
+    /// Any number: the kernel keeps those apart who have different ones.
+    Any,
+}
+
 /// Infers what starts, in which order, and describes each mismatch if there is one.
 pub fn plan(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Result<Plan, Vec<String>> {
+    plan_with(manifest, files, Versions::One)
+}
+
+/// The same for a system whose contracts may have these versions.
+pub fn plan_with(
+    manifest: &SystemManifest,
+    files: &[(&str, &[u8])],
+    versions: Versions,
+) -> Result<Plan, Vec<String>> {
     let (images, problems) = images(files);
     let mut checker = Checker {
         started: manifest.start.iter().map(|s| s.name.as_str()).collect(),
@@ -96,7 +114,9 @@ pub fn plan(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Result<Plan, 
     }
     checker.unconnected(manifest);
     let mut problems = checker.problems;
-    two_texts(&images, &mut problems);
+    if versions == Versions::One {
+        two_texts(&images, &mut problems);
+    }
     restricted(manifest, &images, &mut problems);
     match sing_image::plan::infer(manifest, &Installed(&images)) {
         Ok(plan) if problems.is_empty() => Ok(plan),

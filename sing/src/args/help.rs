@@ -89,11 +89,13 @@ options there.",
     About {
         name: "image",
         summary: "builds a system image of parts",
-        usage: "sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...",
+        usage: "sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
+  [--versions]",
         text: "\
 Builds a system image, of one system manifest or of several that belong together. A program may be an image or a
 module, which is compiled on the way (--memory, --cpu and --lines as for `sing compile`). Refused where a program, an
-endpoint or a contract does not fit.",
+endpoint or a contract does not fit, or programs mean different contracts by one name; --versions: they may, and the
+kernel keeps them apart.",
     },
     About {
         name: "verify",

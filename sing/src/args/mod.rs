@@ -12,6 +12,7 @@ use crate::image::Request;
 use crate::inspect::View;
 use crate::project;
 use crate::run;
+use crate::system::Versions;
 use help::About;
 use lexopt::{Arg, Parser, ValueExt as _};
 use sing_compiler::{Cpu, MemoryMode, Options};
@@ -344,11 +345,13 @@ fn image(parser: &mut Parser) -> Parsed {
     let mut programs = Vec::new();
     let mut files = Vec::new();
     let mut options = Options::default();
+    let mut versions = Versions::One;
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
             Arg::Long("manifest") => manifests.push(parser.value()?.into()),
             Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
+            Arg::Long("versions") => versions = Versions::Any,
             Arg::Long("file") => files.push(parser.value()?.parse_with(pair)?),
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
@@ -367,6 +370,7 @@ fn image(parser: &mut Parser) -> Parsed {
         programs,
         files,
         options,
+        versions,
     }))
 }
 
