@@ -77,9 +77,6 @@ pub fn packing(
     let mut command = Command::new(project.host_binary("sing"));
     command.current_dir(&project.root).arg("image").arg("-o");
     command.arg(out).args(["--manifest", manifest]);
-    if images.iter().any(|(name, _)| name == LIAR) {
-        command.arg("--versions");
-    }
     for (name, image) in images {
         command
             .arg("--bin")
@@ -260,6 +257,9 @@ pub fn pack_with(
     command.args(["--manifest", SYSTEM]);
     if images.iter().any(|(name, _)| name == TEST_SERVICE) {
         command.args(["--manifest", TEST_SYSTEM]);
+    }
+    if images.iter().any(|(name, _)| name == LIAR) {
+        command.arg("--versions");
     }
     for (name, image) in images {
         command
