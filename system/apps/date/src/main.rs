@@ -18,7 +18,10 @@ sing_sdk::manifest! {
         state Start: ( names.Success? -> Binding or names.ChannelClosed? -> Failing or skip -> Failing
           or stdout.Write! -> ( stdout.Ack? -> end or stdout.ChannelClosed? -> end ) );
         state Binding: names.Bind! -> (
-          names.AckBind? -> Asking or names.NakBind? -> Again or names.ChannelClosed? -> Failing );
+          names.AckBind? -> Asking or names.NakBind? -> Refused or names.ChannelClosed? -> Failing );
+        // What is there, if it is of another contract.
+        state Refused: ( skip -> Again or names.Find! -> (
+          names.AckFind? -> Again or names.NakFind? -> Again or names.ChannelClosed? -> Failing ) );
         // The clock may be starting.
         state Again: ( skip -> Binding or skip -> Failing );
         // It asks the clock on a channel of its own. If that closes, it binds again.
