@@ -385,18 +385,18 @@ fn free_one(index: u32, a: &'static Allocation) -> u64 {
     let mut bytes = 0;
     ALLOCATED.sub(u64::from(a.len()));
     let r = a.region.load(Relaxed);
-    if let Some(region) = REGIONS.get(r) {
-        if region.references.sub(1) == 1 {
-            let size = region.size();
-            memory::count_pages(-(size.div_ceil(PAGE) as i64));
-            bytes = region.committed();
-            give_memory(region);
-            if let Some(divider) = region.divider.take() {
-                divider.exchange.sub(size);
-                divider.discharge(size);
-            }
-            REGIONS.give(r);
+    if let Some(region) = REGIONS.get(r)
+        && region.references.sub(1) == 1
+    {
+        let size = region.size();
+        memory::count_pages(-(size.div_ceil(PAGE) as i64));
+        bytes = region.committed();
+        give_memory(region);
+        if let Some(divider) = region.divider.take() {
+            divider.exchange.sub(size);
+            divider.discharge(size);
         }
+        REGIONS.give(r);
     }
     a.discharge();
     ALLOCATIONS.give(index);
