@@ -8,11 +8,17 @@ use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
 use crate::path::LONGEST;
 use crate::pattern::{self, Pattern};
 use crate::provider::asked;
-use crate::rt::{Closed, Endpoint, Handle, Text, TypedEndpoint, Waitable, stand_for};
+use crate::rt::{Closed, Endpoint, Handle, NoRoom, Text, TypedEndpoint, Waitable, stand_for};
+use crate::time;
 use crate::walk::{self, Directories};
 use crate::watcher;
 use NamespaceContract::exp::Ready as Request;
 use alloc::string::String;
+use core::time::Duration;
+
+/// How long a service that has no room for a request waits before it goes on with its clients, who
+/// hold that room; the request is tried again then.
+const PAUSE: Duration = Duration::from_millis(1);
 
 type Ready = NamespaceContract::Exp<NamespaceContract::Ready>;
 type Service = ServiceContract::Exp<ServiceContract::Start>;
@@ -83,12 +89,21 @@ impl Door {
         self.0
     }
 
-    /// Answers one request of the name server, waiting for it if there is none.
+    /// Answers one request of the name server, waiting for it if there is none. If the process has
+    /// no room for the request, it stays in the queue, and this returns after a moment without an
+    /// answer, for the service to go on with its clients and to call it again.
     ///
     /// # Errors
     /// The name server has gone, so that no clients will come any more.
     pub fn answer<P: Place>(self, place: &mut P) -> Result<Door, Closed> {
-        Ok(Door(match self.0.recv() {
+        let request = match self.0.receive() {
+            Ok(request) => request,
+            Err(NoRoom(lookup)) => {
+                time::sleep(PAUSE);
+                return Ok(Door(lookup));
+            }
+        };
+        Ok(Door(match request {
             Request::Bind(path, origin, service, next) => {
                 let client = service.into_endpoint();
                 let taken = match asked(&path) {

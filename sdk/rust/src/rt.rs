@@ -23,7 +23,7 @@ pub use crate::tree::Content;
 pub use block::{Block, OneThread, Record, Text, Vector};
 pub use endpoint::{Endpoint, Side, State, TypedEndpoint, stand_for};
 pub use generated::{keeps, terminated, violated};
-pub use object::{Closed, Handle, Waitable};
+pub use object::{Closed, Handle, NoRoom, Waitable, is_no_room};
 #[cfg(not(target_arch = "wasm32"))]
 pub use start::on_the_host;
 pub use start::{StartupEndpoints, Termination, not_a_sip, startup_device, startup_endpoint};

@@ -1,7 +1,6 @@
 //! Contracts known to the kernel, one record for each identity.
 
-use crate::ground::trusted::{Ended, variables};
-use alloc::boxed::Box;
+use crate::ground::trusted::{Ended, Kept, variables};
 use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
 use sing_image::contract::{ContractTable, Hash, NONE, Word};
@@ -155,7 +154,7 @@ impl Contract {
 /// All known contracts, which are kept for ever: each once, however many images name it.
 struct Known {
     /// By number, from 1.
-    all: Vec<&'static Contract>,
+    all: Vec<Kept<[Contract; 1]>>,
     /// By identity.
     sorted: Vec<&'static Contract>,
 }
@@ -178,7 +177,8 @@ pub(crate) fn forget(ended: &Ended) {
 
 /// Returns a contract, counted from 0 in the order of their numbers; `None` behind the last one.
 pub(crate) fn numbered(index: u32) -> Option<&'static Contract> {
-    KNOWN.lock().all.get(index as usize).copied()
+    let known = KNOWN.lock();
+    known.all.get(index as usize).map(|c| &c.get()[0])
 }
 
 /// Returns the most bytes of memory that a contract takes beside its table.
@@ -242,11 +242,12 @@ pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'s
         fast,
         messages,
     });
-    let contract = match Box::leak(record.into_boxed_slice()) {
-        [contract] => &*contract,
-        _ => unreachable!("one was put there"),
+    let Ok(record) = record.into_boxed_slice().try_into() else {
+        unreachable!("one was put there");
     };
-    known.all.push(contract);
+    let kept: Kept<[Contract; 1]> = Kept::new(record);
+    let [contract] = kept.get();
+    known.all.push(kept);
     known.sorted.insert(place, contract);
     Some(contract)
 }

@@ -9,7 +9,7 @@ mod tests;
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
 use crate::ground::trusted::System;
-use crate::ground::trusted::{Ended, variables};
+use crate::ground::trusted::{Ended, Kept, variables};
 use crate::object::channel::End;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -62,8 +62,8 @@ pub(crate) struct Installed {
 }
 
 struct Registry {
-    system: Option<&'static System>,
-    loaded: BTreeMap<String, &'static Installed>,
+    system: Option<Kept<System>>,
+    loaded: BTreeMap<String, Kept<Installed>>,
     /// The one that was asked for last: most often, it is asked for again.
     latest: Option<&'static Installed>,
     /// Loaded images by address of their code.
@@ -105,24 +105,27 @@ pub(crate) fn forget(ended: &Ended) {
 
 /// Sets the system image.
 pub(crate) fn set_system(system: System) {
-    REGISTRY.lock().system = Some(Box::leak(Box::new(system)));
+    REGISTRY.lock().system = Some(Kept::new(Box::new(system)));
+}
+
+/// The system image.
+fn system() -> Option<&'static System> {
+    REGISTRY.lock().system.as_ref().map(Kept::get)
 }
 
 /// Returns a file of the system image.
 pub(crate) fn boot_file(path: &str) -> Option<&'static [u8]> {
-    REGISTRY.lock().system?.file(path)
+    system()?.file(path)
 }
 
 /// Returns the path of the `index`th file of the system image.
 pub(crate) fn boot_name(index: usize) -> Option<&'static str> {
-    let system = REGISTRY.lock().system?;
-    system.paths().nth(index)
+    system()?.paths().nth(index)
 }
 
 /// Iterates over the names of all installed images.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let system = REGISTRY.lock().system;
-    let paths = system.into_iter().flat_map(|s| s.paths());
+    let paths = system().into_iter().flat_map(|s| s.paths());
     paths.filter_map(|p| p.strip_prefix(BIN))
 }
 
@@ -169,7 +172,7 @@ impl fmt::Display for Unavailable {
 pub(crate) fn look(name: &str) -> Result<Found, Unavailable> {
     let mut registry = REGISTRY.lock();
     let r = &mut *registry;
-    if let Some(&image) = r.loaded.get(name) {
+    if let Some(image) = r.loaded.get(name).map(Kept::get) {
         r.latest = Some(image);
         return Ok(Found::Image(image));
     }
@@ -180,7 +183,7 @@ pub(crate) fn look(name: &str) -> Result<Found, Unavailable> {
         if hal().heap_room() < LEAST {
             return Err(Unavailable::NoRoom);
         }
-        let Some(program) = r.system.and_then(|s| s.program(BIN, name)) else {
+        let Some(program) = r.system.as_ref().and_then(|s| s.get().program(BIN, name)) else {
             return Ok(Found::None);
         };
         r.loading
@@ -215,10 +218,11 @@ pub(crate) fn look(name: &str) -> Result<Found, Unavailable> {
     }
     let key = key.clone();
     match done {
-        Ok(image) => {
+        Ok(kept) => {
+            let image = kept.get();
             r.loading.remove(name);
             r.by_code.insert(image.template.code().start, image);
-            r.loaded.insert(name.into(), image);
+            r.loaded.insert(name.into(), kept);
             Ok(Found::Image(image))
         }
         Err(Failure::Broken(e)) => {

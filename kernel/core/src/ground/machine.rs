@@ -1,20 +1,24 @@
 //! The machine that the kernel runs on: access to the HAL.
 
 use crate::ground::hal::Hal;
-use crate::ground::trusted::{Ended, Restart, variables};
+use crate::ground::trusted::{Ended, Kept, Restart, variables};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::Link;
+use sing_arch::lock::SpinLock;
 
 struct Machine(&'static dyn Hal);
 
 static HAL: Link<Machine> = Link::new();
+/// What `HAL` refers to.
+static KEPT: SpinLock<Option<Kept<Machine>>> = SpinLock::new(None);
 
 /// Forgets the HAL, after all else: the system has ended.
 pub(crate) fn forget(ended: &Ended) {
     restart(ended);
     sing_arch::slab::forget_ground();
-    if let Some(machine) = HAL.take() {
+    HAL.set(None);
+    if let Some(machine) = KEPT.lock().take() {
         ended.reclaim(machine);
     }
 }
@@ -32,7 +36,9 @@ pub(crate) fn set(hal: &'static dyn Hal) {
 pub(crate) fn note(hal: &'static dyn Hal) {
     assert!(HAL.get().is_none(), "the kernel is started twice");
     #[expect(clippy::disallowed_methods, reason = "once, before the first SIP runs")]
-    HAL.set(Some(Box::leak(Box::new(Machine(hal)))));
+    let machine = Kept::new(Box::new(Machine(hal)));
+    HAL.set(Some(machine.get()));
+    *KEPT.lock() = Some(machine);
 }
 
 /// Returns the HAL.

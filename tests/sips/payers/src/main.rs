@@ -101,6 +101,39 @@ fn clutched(how: &str) -> Result<u64, Error> {
     Ok(after - before)
 }
 
+/// Gives a service blocks until it has no room for the next, and then another one's request, which it
+/// has no room for either: what it answers, and how it ends.
+fn stuffed() -> Result<(Option<Refusal>, Exit), Error> {
+    use NamespaceContract::imp::Binding;
+    let (imp, exp) = GiftContract::new_channel()?;
+    let (names, lookup) = NamespaceContract::new_channel()?;
+    let keeper = Child::of("keeper").endpoint("gifts", exp);
+    let keeper = keeper.endpoint("lookup", lookup).start()?;
+    let names = names.recv_success()?;
+    let mut gifts = imp;
+    let gifts = loop {
+        let given = gifts.send_give(Vector::new(1 << 20)?);
+        let since = time::uptime();
+        while !given.is_ready() && time::uptime() < since + Duration::from_secs(1) {
+            time::sleep(Duration::from_millis(1));
+        }
+        match given.try_recv() {
+            Ok(answer) => gifts = answer.kept()?.1,
+            Err(unanswered) => break unanswered,
+        }
+    };
+    let (_clock, service) = ClockContract::new_channel()?;
+    let asked = names.send_bind(Text::new("/")?, 0, service.into());
+    // It has room again: for the gift, and for the request.
+    let (_, gifts) = gifts.recv_kept()?;
+    drop(gifts);
+    let answer = match asked.recv() {
+        Binding::NakBind(reason, _, _) => Some(reason),
+        Binding::AckBind(_) | Binding::Closed => None,
+    };
+    Ok((answer, keeper.join()?))
+}
+
 /// Bytes that a process occupies which keeps one piece in each stretch of this much memory.
 fn fragments(of: &str) -> Result<u64, Error> {
     let before = chunks()?;
@@ -180,6 +213,10 @@ fn main() -> Result<i32, Error> {
     match sing_sdk::args::get(1).as_deref() {
         Some("hidden") => println!("hidden: {} MiB too much", hidden()? >> 20),
         Some("full") => println!("full: {} bytes too much", full()?),
+        Some("stuffed") => {
+            let (answer, end) = stuffed()?;
+            println!("stuffed: answered {answer:?}, kept {end:?}");
+        }
         Some(how @ ("viewed" | "cut")) => {
             println!("{how}: {} MiB of a giver's", clutched(how)? >> 20);
         }

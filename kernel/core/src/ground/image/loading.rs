@@ -15,6 +15,7 @@
 use super::Installed;
 use crate::ground::contract::{self, Contract};
 use crate::ground::machine::hal;
+use crate::ground::trusted::Kept;
 use crate::ground::trusted::{Compiled, Prepared, Program, Reading};
 use crate::ground::work::Work;
 use alloc::boxed::Box;
@@ -68,12 +69,12 @@ pub(super) struct Checked {
 }
 
 /// The next state of a load, and the result of the step.
-type Stepped = (Loading, Result<Option<&'static Installed>, Failure>);
+type Stepped = (Loading, Result<Option<Kept<Installed>>, Failure>);
 
 impl Loading {
     /// Does a step; returns the image when it has been loaded. Where there is no room for the step,
     /// none of the code is in the arena afterwards.
-    pub(super) fn step(&mut self, name: &str) -> Result<Option<&'static Installed>, Failure> {
+    pub(super) fn step(&mut self, name: &str) -> Result<Option<Kept<Installed>>, Failure> {
         if hal().heap_room() < self.room().saturating_add(LEAST) {
             if let Loading::Placing(image) = self {
                 image.program.withdraw();
@@ -233,7 +234,7 @@ impl Checked {
         Ok(true)
     }
 
-    fn install(self, name: &str) -> Result<&'static Installed, Error> {
+    fn install(self, name: &str) -> Result<Kept<Installed>, Error> {
         let mut installed = Installed {
             name: name.into(),
             budget: self.manifest.budget(),
@@ -249,6 +250,6 @@ impl Checked {
         };
         let endpoints = installed.manifest.endpoints.iter();
         installed.startup = endpoints.map(|e| installed.startup_of(e)).collect();
-        Ok(Box::leak(Box::new(installed)))
+        Ok(Kept::new(Box::new(installed)))
     }
 }

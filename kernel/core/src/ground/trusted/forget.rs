@@ -6,7 +6,6 @@
 //! variable referred to.
 
 use alloc::boxed::Box;
-use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::Link;
 use sing_arch::lock::SpinLock;
@@ -25,17 +24,31 @@ impl Ended {
         Ended(())
     }
 
-    /// Frees what was leaked as a box. Whoever calls this has the kernel's own list of such values,
-    /// and takes it out of there.
+    /// Frees what was kept until now.
     #[expect(clippy::unused_self, reason = "its existence is what counts")]
-    pub(crate) fn reclaim<T>(&self, leaked: &'static T) {
-        // SAFETY: the value was a box's, each is reclaimed once, and the system has ended: nobody
-        // uses a reference to it. By the aliasing models (Stacked and Tree Borrows), which are not
-        // part of the language, this is more than a shared reference permits: only the pointer that
-        // the box gave may free it, and the kernel's lists keep references alone. The compiler makes
-        // use of that for accesses by such a reference, of which none is left, and the allocator goes
-        // by the address.
-        drop(unsafe { Box::from_raw(ptr::from_ref(leaked).cast_mut()) });
+    pub(crate) fn reclaim<T>(&self, kept: Kept<T>) {
+        // SAFETY: the pointer is the one that the box gave, which `kept` alone has; and the system
+        // has ended, so nobody uses a reference to the value.
+        drop(unsafe { Box::from_raw(kept.0.into_inner()) });
+    }
+}
+
+/// A value that lives until the system has ended ([`Ended::reclaim`]), in a box of its own. It keeps
+/// the pointer that the box gave: by the aliasing models, a reference made of that may not free it.
+/// An atomic pointer, as that may be shared; it never changes.
+pub(crate) struct Kept<T: 'static>(AtomicPtr<T>);
+
+impl<T: Send + Sync> Kept<T> {
+    /// Keeps what is in a box.
+    pub(crate) fn new(value: Box<T>) -> Self {
+        Kept(AtomicPtr::new(Box::into_raw(value)))
+    }
+
+    /// The value.
+    pub(crate) fn get(&self) -> &'static T {
+        // SAFETY: the value is there until the system has ended, which nobody's reference outlasts
+        // ([`Ended::assume`]), and nobody has a reference to change it.
+        unsafe { &*self.0.load(Relaxed) }
     }
 }
 
@@ -127,12 +140,14 @@ pub(crate) use variables;
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use alloc::sync::Arc;
     use std::path::Path;
     use std::string::String;
     use std::{format, fs};
 
     /// Variables that are forgotten by hand, or hold nothing of a system.
-    const OTHERS: [&str; 5] = ["HAL", "TABLE", "IDLE", "RUNNING", "PENDING_AT"];
+    const OTHERS: [&str; 6] = ["HAL", "KEPT", "TABLE", "IDLE", "RUNNING", "PENDING_AT"];
 
     /// Checks the sources below a folder, and returns how many declare variables.
     fn check(folder: &Path) -> usize {
@@ -166,6 +181,19 @@ mod tests {
             }
         }
         found
+    }
+
+    #[test]
+    fn what_is_kept_is_freed_once_the_system_has_ended() {
+        let value = Arc::new(7);
+        let kept = Kept::new(Box::new((Arc::clone(&value), AtomicU32::new(1))));
+        let (first, second) = (kept.get(), kept.get());
+        first.1.store(2, Relaxed);
+        assert_eq!((*second.0, second.1.load(Relaxed)), (7, 2));
+        assert_eq!(Arc::strong_count(&value), 2);
+        // SAFETY: there is no system, and the references above are used no more.
+        unsafe { Ended::assume() }.reclaim(kept);
+        assert_eq!(Arc::strong_count(&value), 1);
     }
 
     #[test]

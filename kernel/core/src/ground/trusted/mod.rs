@@ -44,7 +44,7 @@ pub(crate) use code::{
 pub(crate) use committed::{Committed, LinearMemory};
 pub(crate) use device::{Bell, Outside, Registers, Transport, device};
 pub(crate) use dma::DeviceMemory;
-pub(crate) use forget::{Ended, Restart, idles, parts_restart, variables};
+pub(crate) use forget::{Ended, Kept, Restart, idles, parts_restart, variables};
 pub(crate) use records::{Records, Store};
 pub use reservation::{Part, Reservation};
 pub(crate) use ring::{BYTES as RING_BYTES, Ring, Run};

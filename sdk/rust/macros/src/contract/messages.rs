@@ -370,11 +370,27 @@ impl Generator<'_> {
             /// Waits for a message.
             #[inline]
             pub fn recv(self) -> #module::#name {
+                match self.receive() {
+                    ::core::result::Result::Ok(received) => received,
+                    ::core::result::Result::Err(_) => #module::#name::Closed,
+                }
+            }
+
+            /// Waits for a message, as `recv` does, and keeps the channel if there is no room for it.
+            ///
+            /// # Errors
+            /// The endpoint, if the process has no room for what the message moves: that stays in the
+            /// queue, at the cost of its sender, for another receive when there is room.
+            #[inline]
+            pub fn receive(self) -> ::core::result::Result<#module::#name, ::sing_sdk::rt::NoRoom<Self>> {
                 let mut __words = [0u64; #longest];
                 // SAFETY: the endpoint is in a state in which it receives, and there is room for
                 // every message.
                 let __message = unsafe { import::#import(self.raw(), __words.as_mut_ptr()) };
-                #module::#name::__Take(__message, &__words, self.endpoint)
+                if ::sing_sdk::rt::is_no_room(__message) {
+                    return ::core::result::Result::Err(::sing_sdk::rt::NoRoom(self));
+                }
+                ::core::result::Result::Ok(#module::#name::__Take(__message, &__words, self.endpoint))
             }
 
             /// Receives a message that is there already.

@@ -126,7 +126,8 @@ impl Generator<'_> {
             #[must_use = "this holds the endpoint; dropping it closes the channel"]
             pub enum #name {
                 #variants
-                /// The channel is closed, or a message came that broke the contract's promises.
+                /// The channel is closed, or a message came that broke the contract's promises or for
+                /// which there is no room.
                 Closed,
             }
 
