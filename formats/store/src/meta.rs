@@ -187,6 +187,7 @@ impl<D: Disk> Meta<D> {
     fn note(&mut self, key: &[u8]) {
         match key.first() {
             Some(&tag::NODE) => self.versions.nodes += 1,
+            Some(&tag::ENTRY) => self.versions.names += 1,
             Some(&tag::EXTENT) => self.versions.extents += 1,
             _ => {}
         }

@@ -396,8 +396,16 @@ impl<D: Disk> Store<D> {
         directory: NodeId,
         name: &str,
     ) -> Result<Option<EntryValue>, Error> {
-        let value = self.meta.get(&entry_key(directory, name))?;
-        value.map(|value| EntryValue::decode(&value)).transpose()
+        let now = self.meta.versions();
+        if let Some(entry) = self.recent.entry(directory, name, now) {
+            return Ok(Some(entry));
+        }
+        let Some(value) = self.meta.get(&entry_key(directory, name))? else {
+            return Ok(None);
+        };
+        let entry = EntryValue::decode(&value)?;
+        self.recent.keep_entry(directory, name, now, entry);
+        Ok(Some(entry))
     }
 
     /// Adds an entry; the caller puts the directory's record.

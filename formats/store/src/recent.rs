@@ -1,30 +1,46 @@
-//! Nodes and extents that were looked up lately: most requests go to few files, and a look-up in
+//! Nodes, names and extents that were looked up lately: most requests go to few files, and a look-up in
 //! the database takes longer than all else that a request needs.
 //!
 //! Invariant: what is here is what the records say. Each has the number of changes of its kind of
 //! record ([`crate::meta::Meta::versions`]) as of when it was looked up, and is taken only while
-//! that is the current number.
+//! that is the current number. Of the nodes all have the same, that of the last one: it is the one table
+//! whose records are changed in place, by nearly every write.
 
-use crate::records::{Extent, Node};
+use crate::records::{EntryValue, Extent, Node};
 use crate::types::NodeId;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How many nodes, and extents.
-const NODES: usize = 32;
+/// How many nodes, names and extents.
+const NODES: usize = 256;
+const NAMES: usize = 256;
 const EXTENTS: usize = 512;
 /// Blocks that share a place for an extent.
 const NEIGHBOURS: u64 = 16;
 
-/// How often records of nodes and of extents have changed.
+/// How often records of nodes, of names and of extents have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
     pub nodes: u64,
+    pub names: u64,
     pub extents: u64,
+}
+
+/// A name in a directory.
+#[derive(Clone)]
+struct Named {
+    directory: NodeId,
+    name: String,
+    version: u64,
+    entry: EntryValue,
 }
 
 #[derive(Default)]
 pub struct Recent {
-    nodes: Vec<Option<(NodeId, u64, Node)>>,
+    nodes: Vec<Option<(NodeId, Node)>>,
+    /// The number of changes as of which all nodes are.
+    nodes_at: u64,
+    names: Vec<Option<Named>>,
     extents: Vec<Option<(NodeId, u64, Extent)>>,
     /// Where the extent is that was taken last: a file that is read in order has few.
     last: usize,
@@ -35,31 +51,66 @@ const fn place(file: NodeId, block: u64) -> usize {
     (mixed % EXTENTS as u64) as usize
 }
 
+/// FNV-1a of both.
+fn name_place(directory: NodeId, name: &str) -> usize {
+    let bytes = directory.0.to_le_bytes();
+    let all = bytes.iter().chain(name.as_bytes());
+    let mixed = all.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    ((mixed ^ mixed >> 32) % NAMES as u64) as usize
+}
+
 impl Recent {
     /// A node, if it was looked up since the last change.
     pub fn node(&self, id: NodeId, now: Versions) -> Option<&Node> {
         match self.nodes.get(id.0 as usize % NODES) {
-            Some(Some((found, version, node))) if *found == id && *version == now.nodes => {
-                Some(node)
-            }
+            Some(Some((found, node))) if *found == id && self.nodes_at == now.nodes => Some(node),
             _ => None,
         }
     }
 
     /// A node has been looked up.
     pub fn keep_node(&mut self, id: NodeId, now: Versions, node: &Node) {
+        if self.nodes_at != now.nodes {
+            self.nodes.fill(None);
+            self.nodes_at = now.nodes;
+        }
         self.nodes.resize(NODES, None);
-        self.nodes[id.0 as usize % NODES] = Some((id, now.nodes, *node));
+        self.nodes[id.0 as usize % NODES] = Some((id, *node));
     }
 
     /// The record of a node has become this one, and nothing else has changed since `before`.
     pub fn change_node(&mut self, id: NodeId, before: Versions, now: Versions, node: &Node) {
-        for (_, version, _) in self.nodes.iter_mut().flatten() {
-            if *version == before.nodes {
-                *version = now.nodes;
-            }
+        if self.nodes_at == before.nodes {
+            self.nodes_at = now.nodes;
         }
         self.keep_node(id, now, node);
+    }
+
+    /// What a name in a directory stands for, if it was looked up since the last change of a name.
+    pub fn entry(&self, directory: NodeId, name: &str, now: Versions) -> Option<EntryValue> {
+        match self.names.get(name_place(directory, name)) {
+            Some(Some(named))
+                if named.version == now.names
+                    && named.directory == directory
+                    && named.name == name =>
+            {
+                Some(named.entry)
+            }
+            _ => None,
+        }
+    }
+
+    /// A name has been looked up.
+    pub fn keep_entry(&mut self, directory: NodeId, name: &str, now: Versions, entry: EntryValue) {
+        self.names.resize(NAMES, None);
+        self.names[name_place(directory, name)] = Some(Named {
+            directory,
+            name: name.into(),
+            version: now.names,
+            entry,
+        });
     }
 
     /// The extent that has this block of a file, if it was looked up since the last change.
@@ -88,5 +139,41 @@ impl Recent {
         self.extents.resize(EXTENTS, None);
         self.last = place(file, block);
         self.extents[self.last] = Some((file, now.extents, extent));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Kind;
+
+    #[test]
+    fn a_name_is_known_until_one_changes() {
+        let mut recent = Recent::default();
+        let mut now = Versions::default();
+        let entry = |node| EntryValue {
+            node: NodeId(node),
+            kind: Kind::File,
+            cookie: node,
+        };
+        let node = |found: Option<EntryValue>| found.map(|entry| entry.node.0);
+        for number in 1..=3 {
+            recent.keep_entry(NodeId(number), "a", now, entry(number));
+        }
+        assert_eq!(node(recent.entry(NodeId(2), "a", now)), Some(2));
+        assert_eq!(node(recent.entry(NodeId(2), "b", now)), None);
+        assert_eq!(node(recent.entry(NodeId(4), "a", now)), None);
+        now.nodes += 1;
+        assert_eq!(node(recent.entry(NodeId(1), "a", now)), Some(1));
+        now.names += 1;
+        assert_eq!(node(recent.entry(NodeId(1), "a", now)), None);
+        // More than there is room for: each is what it was kept as, or not known.
+        for number in 0..10_000 {
+            recent.keep_entry(NodeId(number), "a", now, entry(number));
+            let at = number / 2;
+            let found = node(recent.entry(NodeId(at), "a", now));
+            assert!(found.is_none_or(|found| found == at));
+        }
+        assert_eq!(recent.names.len(), NAMES);
     }
 }
