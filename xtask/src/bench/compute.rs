@@ -93,7 +93,7 @@ fn finish(
 ) -> Result<u8> {
     let measured = Ratios::measure(&kernels, sides, request.rounds)?;
     let rows = measured.rows(about, id);
-    sing_files::standard::print(&measured.table());
+    sing_files::standard::print(measured.table());
     let means = rows
         .iter()
         .take_while(|row| !measured.kernels.contains(&row.name));
