@@ -9,8 +9,10 @@ use super::list::{Body, Expected, Status, Step, Talk, Test};
 use super::session::{Ended, Session};
 use super::terminal::Terminal;
 use crate::machine::{Launch, Machine};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The mark before a step; the step's number follows.
@@ -57,13 +59,34 @@ pub struct Suite<'a> {
     /// The machine.
     pub machine: Machine,
     /// Makes a system that runs a script, or without one converses at a terminal.
-    pub boot: &'a dyn Fn(Option<&str>) -> Result<Launch>,
+    pub boot: &'a (dyn Fn(Option<&str>) -> Result<Launch> + Sync),
     /// Whether each system is watched, and must report how long interrupts have waited for its
     /// kernel.
     pub watched: bool,
     /// Whether the system has the program that checks all records of the kernel, which then ends
     /// each shared boot.
     pub sweeps: bool,
+    /// How many systems run at a time, at least one. The tests that share a boot are dealt out among
+    /// as many boots.
+    pub lanes: usize,
+}
+
+/// How many systems of a machine may run at a time without one's tests being late because of
+/// another: an emulated one takes one processor and waits hardly ever, and its clock counts what it
+/// has done.
+pub fn lanes(machine: Machine) -> usize {
+    if machine.is_emulated() {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    } else {
+        1
+    }
+}
+
+/// What one boot is for.
+enum Job<'a> {
+    Shared(Vec<(&'a Test, &'a [Step])>),
+    Alone(&'a Test, &'a Step),
+    Talk(&'a Test, &'a [Talk], Status),
 }
 
 impl Suite<'_> {
@@ -76,19 +99,58 @@ impl Suite<'_> {
                 || test.machine.as_deref() == Some(machine.name())
                 || emulated_kinds
         };
-        let mut verdicts = Vec::new();
-        let mut shared = Vec::new();
+        let mut shared = vec![Vec::new(); self.lanes];
+        let mut next = (0..self.lanes).cycle();
+        let mut single = Vec::new();
         for test in tests.iter().filter(here) {
             match &test.body {
-                Body::Shared(steps) => shared.push((test, steps.as_slice())),
-                Body::Alone(step) => verdicts.push(verdict(test, self.alone(test, step)?)),
+                Body::Shared(steps) => {
+                    let lane = next.next().unwrap_or_default();
+                    shared[lane].push((test, steps.as_slice()));
+                }
+                Body::Alone(step) => single.push(Job::Alone(test, step)),
                 // QEMU's terminal is its own, but the conversation with the system is the same.
                 Body::Terminal(..) if machine.is_emulated() => {}
-                Body::Terminal(talks, status) => {
-                    verdicts.push(verdict(test, self.talk(test, talks, *status)?));
-                }
+                Body::Terminal(talks, status) => single.push(Job::Talk(test, talks, *status)),
             }
         }
+        // The longest first, so that no lane begins it when the others are done.
+        shared.retain(|tests| !tests.is_empty());
+        let jobs = shared.into_iter().map(Job::Shared).chain(single);
+        let jobs = Mutex::new(jobs.collect::<VecDeque<Job>>());
+        let take = || jobs.lock().ok()?.pop_front();
+        let lane = || -> Result<Vec<Verdict>> {
+            let mut verdicts = Vec::new();
+            while let Some(job) = take() {
+                verdicts.extend(self.job(job)?);
+            }
+            Ok(verdicts)
+        };
+        let mut verdicts = Vec::new();
+        std::thread::scope(|scope| -> Result<()> {
+            let further: Vec<_> = (1..self.lanes).map(|_| scope.spawn(lane)).collect();
+            verdicts.extend(lane()?);
+            for done in further {
+                let done = done
+                    .join()
+                    .map_err(|_| anyhow!("a lane of tests panicked"))?;
+                verdicts.extend(done?);
+            }
+            Ok(())
+        })?;
+        verdicts.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(verdicts)
+    }
+
+    fn job(&self, job: Job) -> Result<Vec<Verdict>> {
+        let mut shared = match job {
+            Job::Alone(test, step) => return Ok(vec![verdict(test, self.alone(test, step)?)]),
+            Job::Talk(test, talks, status) => {
+                return Ok(vec![verdict(test, self.talk(test, talks, status)?)]);
+            }
+            Job::Shared(tests) => tests,
+        };
+        let mut verdicts = Vec::new();
         while !shared.is_empty() {
             let (done, mut ends) = self.boot_shared(&shared)?;
             self.watch_again(&shared, &mut ends)?;
@@ -96,7 +158,6 @@ impl Suite<'_> {
             verdicts.extend(done);
             verdicts.extend(ends);
         }
-        verdicts.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(verdicts)
     }
 
@@ -414,6 +475,7 @@ mod tests {
             boot: &sh,
             watched: false,
             sweeps: true,
+            lanes: 2,
         }
         .run(&tests)
         .unwrap();
@@ -455,6 +517,7 @@ mod tests {
                 boot: &sh,
                 watched: true,
                 sweeps: false,
+                lanes: 1,
             };
             let mut output = format!("a\n{said}b\n");
             let verdict = suite.watchdog(&mut output);
@@ -472,12 +535,12 @@ mod tests {
 
     #[test]
     fn a_hosted_system_is_watched_again_and_an_emulated_one_is_not() {
-        use std::cell::Cell;
+        use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
         let watch = |machine, too_long: u32, text: &str| {
-            let boots = Cell::new(0);
+            let boots = AtomicU32::new(0);
             let boot = |script: Option<&str>| {
-                boots.set(boots.get() + 1);
-                let held = if boots.get() <= too_long { 48 } else { 2 };
+                let boot = boots.fetch_add(1, Relaxed) + 1;
+                let held = if boot <= too_long { 48 } else { 2 };
                 let said =
                     format!("watchdog: interrupts waited {held}000000 ns at most, until k.rs:7");
                 let mut command = Command::new("sh");
@@ -492,11 +555,12 @@ mod tests {
                 boot: &boot,
                 watched: true,
                 sweeps: false,
+                lanes: 1,
             };
             let tests = [list::parse("a", text).unwrap()];
             let verdicts = suite.run(&tests).unwrap();
             let failed = verdicts.iter().any(|v| v.failure.is_some());
-            (boots.get(), failed)
+            (boots.into_inner(), failed)
         };
         for text in ["$ echo one\none\n", "boot alone\n$ echo one\none\n"] {
             assert_eq!(watch(Machine::Hosted, 0, text), (1, false), "{text}");

@@ -15,6 +15,7 @@ use crate::system::suite::{self, Suite};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Tests of the list that a quick run makes with the other scheduler.
@@ -122,6 +123,7 @@ fn with(
         boot: &boot,
         watched,
         sweeps: true,
+        lanes: suite::lanes(machine),
     };
     for verdict in suite.run(&tests)? {
         report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));
@@ -137,9 +139,12 @@ pub fn launch(
     kernel: &Kernel,
     script: Option<&str>,
 ) -> Result<Launch> {
+    // Several run at a time.
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let boot = COUNT.fetch_add(1, Ordering::Relaxed);
     let image = project
         .out()
-        .join(format!("test-{}.img", std::process::id()));
+        .join(format!("test-{}-{boot}.img", std::process::id()));
     let image = image::pack(project, images, &image, script)?;
     let mut arguments = kernel.awaited(false);
     if script.is_some() {

@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::expect;
 use crate::system::list::{Body, Expected, Status, Step, Test};
-use crate::system::suite::Suite;
+use crate::system::suite::{self, Suite};
 use anyhow::{Context, Result, bail};
 use sing_abi::exit::machine::NO_MEMORY;
 use std::process::{Command, Stdio};
@@ -98,6 +98,7 @@ pub fn check(run: &Run) -> Result<Report> {
             watched: false,
             // The tour's system does not contain the tests' programs.
             sweeps: false,
+            lanes: suite::lanes(machine),
         })
         .run(&here)?
         {
