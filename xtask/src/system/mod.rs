@@ -8,3 +8,4 @@ pub mod monitor;
 pub mod session;
 pub mod suite;
 pub mod terminal;
+pub mod watchdog;

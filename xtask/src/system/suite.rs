@@ -8,6 +8,7 @@ use super::expect::{self, Captures};
 use super::list::{Body, Expected, Status, Step, Talk, Test};
 use super::session::{Ended, Session};
 use super::terminal::Terminal;
+use super::watchdog;
 use crate::machine::{Launch, Machine};
 use anyhow::{Result, anyhow};
 use std::collections::VecDeque;
@@ -27,21 +28,6 @@ const EMULATED: u32 = 6;
 /// How long a system may take to start.
 const BOOT: Duration = Duration::from_secs(10);
 
-/// Microseconds between ticks of the timer of a watched system: more if it is emulated, as each
-/// tick costs it much more.
-pub fn watch(machine: Machine) -> u32 {
-    if machine.is_emulated() { 1000 } else { 250 }
-}
-/// The last line of a watched system; the nanoseconds and the place follow.
-const WATCHDOG: &str = "watchdog: interrupts waited ";
-/// How long an interrupt may wait for the kernel, in nanoseconds. On a hosted system this counts
-/// only the kernel's own work, so that other load on the machine hardly lengthens it; on an
-/// emulated one a nanosecond is an instruction. The target is a twentieth.
-const MOST_HELD: u64 = 20_000_000;
-/// The most boots in which a hosted system is watched; one must keep within [`MOST_HELD`]. The
-/// clock of a thread goes on while a hypervisor gives the processor to others, for tens of
-/// milliseconds on a busy machine; a long step of the kernel itself is long in every boot.
-const WATCHED: u32 = 3;
 /// The name of the watchdog's verdict.
 const WATCHED_NAME: &str = "the kernel's watchdog";
 
@@ -161,42 +147,12 @@ impl Suite<'_> {
         Ok(verdicts)
     }
 
-    /// Takes a watched system's last line out of its output; returns whether interrupts have waited
-    /// too long.
-    fn watchdog(&self, output: &mut String) -> Result<(), String> {
-        if !self.watched {
-            return Ok(());
-        }
-        let said: Vec<String> = output
-            .lines()
-            .filter(|line| line.starts_with(WATCHDOG))
-            .map(String::from)
-            .collect();
-        let kept: Vec<&str> = output
-            .lines()
-            .filter(|line| !line.starts_with(WATCHDOG))
-            .collect();
-        let text = kept.join("\n") + if kept.is_empty() { "" } else { "\n" };
-        *output = text;
-        let held = said.last().and_then(|line| {
-            let number = line.strip_prefix(WATCHDOG)?.split(' ').next()?;
-            number.parse::<u64>().ok()
-        });
-        match (held, said.last()) {
-            (Some(held), Some(line)) if held > MOST_HELD => {
-                Err(format!("{line}; {MOST_HELD} ns are allowed"))
-            }
-            (Some(_), _) => Ok(()),
-            _ => Err("the system did not say how long interrupts have waited".into()),
-        }
-    }
-
-    /// How often a system is watched at most.
-    fn watchings(&self) -> u32 {
-        if self.machine.is_emulated() {
-            1
+    /// Judges a watched system by its last line, which it takes out of the output.
+    fn judge_watch(&self, output: &mut String) -> Result<(), String> {
+        if self.watched {
+            watchdog::judge(output)
         } else {
-            WATCHED
+            Ok(())
         }
     }
 
@@ -206,7 +162,7 @@ impl Suite<'_> {
         let Some(watched) = ends.iter_mut().find(|end| end.name == WATCHED_NAME) else {
             return Ok(());
         };
-        for _ in 1..self.watchings() {
+        for _ in 1..watchdog::watchings(self.machine) {
             if watched.failure.is_none() {
                 break;
             }
@@ -228,7 +184,7 @@ impl Suite<'_> {
 
     /// Runs a test in a boot of its own.
     fn alone(&self, test: &Test, step: &Step) -> Result<Result<(), String>> {
-        let mut watchings = self.watchings();
+        let mut watchings = watchdog::watchings(self.machine);
         loop {
             let (judged, watched) = self.alone_once(test, step)?;
             watchings -= 1;
@@ -248,7 +204,7 @@ impl Suite<'_> {
         let session = Session::start((self.boot)(Some(&step.command))?)?;
         let deadline = Instant::now() + self.patience(BOOT + test.timeout);
         let (mut output, ended) = session.finish(deadline);
-        let watchdog = self.watchdog(&mut output);
+        let watchdog = self.judge_watch(&mut output);
         let judged = match ended {
             Ok(Some(status)) => judge(step, &output, status, &mut Captures::new()),
             Ok(None) => Err(report(
@@ -338,7 +294,7 @@ impl Suite<'_> {
         }
         if self.watched {
             let (mut output, _) = session.finish(Instant::now() + self.patience(BOOT));
-            let failure = self.watchdog(&mut output).err();
+            let failure = self.judge_watch(&mut output).err();
             let name = WATCHED_NAME.to_string();
             ends.push(Verdict { name, failure });
         }
@@ -507,30 +463,6 @@ mod tests {
             ("e", "boot terminal\nwait > $\nsend a\\r\n[4]\n"),
         ]);
         assert_eq!(found, []);
-    }
-
-    #[test]
-    fn interrupts_that_wait_too_long_fail() {
-        let verdict = |machine, said: &str| {
-            let suite = Suite {
-                machine,
-                boot: &sh,
-                watched: true,
-                sweeps: false,
-                lanes: 1,
-            };
-            let mut output = format!("a\n{said}b\n");
-            let verdict = suite.watchdog(&mut output);
-            assert_eq!(output, "a\nb\n");
-            verdict
-        };
-        let said = "watchdog: interrupts waited 20000001 ns at most, until k.rs:7\n";
-        let failure = verdict(Machine::Hosted, said).unwrap_err();
-        assert!(failure.contains("k.rs:7"), "{failure}");
-        assert!(verdict(Machine::Q35, said).is_err());
-        let short = "watchdog: interrupts waited 20000000 ns at most, until k.rs:7\n";
-        assert!(verdict(Machine::Hosted, short).is_ok());
-        assert!(verdict(Machine::Hosted, "").is_err(), "nothing was said");
     }
 
     #[test]

@@ -23,7 +23,8 @@ use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
 use crate::system::list::{Body, Expected, Status, Step, Test};
-use crate::system::suite::{self, Suite};
+use crate::system::suite::Suite;
+use crate::system::watchdog;
 use crate::{build, cargo};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -115,7 +116,7 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
         Status::Is(0),
     ));
     let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::watched(machine))?;
-    kernel.watch = Some(suite::watch(machine));
+    kernel.watch = Some(watchdog::tick(machine));
     let boot = |script: Option<&str>| systems::launch(&run.project, &images, &kernel, script);
     let suite = Suite {
         machine,

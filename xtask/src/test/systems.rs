@@ -12,6 +12,7 @@ use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list;
 use crate::system::session::Session;
 use crate::system::suite::{self, Suite};
+use crate::system::watchdog;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +116,7 @@ fn with(
     // The stress itself makes a system slow.
     let watched = !kernel.is_stressed();
     if watched {
-        kernel.watch = Some(suite::watch(machine));
+        kernel.watch = Some(watchdog::tick(machine));
     }
     let boot = |script: Option<&str>| launch(&run.project, &images, &kernel, script);
     let suite = Suite {
