@@ -6,14 +6,12 @@
 
 use crate::project::{Program, Project};
 use crate::web;
-use crate::{cargo, files};
+use crate::{cargo, files, lanes};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::UNIX_EPOCH;
 
 /// The system manifest.
@@ -113,29 +111,8 @@ pub fn compile(
         }
         Ok((program.name.clone(), image))
     };
-    // As many threads as processors; each takes the next program, so that none waits for a large
-    // one.
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            match programs.get(number) {
-                Some(program) => done.push((number, compile(program))),
-                None => return done,
-            }
-        }
-    };
-    let mut done: Vec<_> = thread::scope(|scope| {
-        let started: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let ended = started.into_iter().map(|worker| worker.join());
-        ended
-            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, image)| image).collect()
+    let compiled = lanes::each(lanes::processors(), programs, compile);
+    compiled.into_iter().collect()
 }
 
 /// Identifies the state of a file: its size and modification time.

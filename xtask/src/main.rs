@@ -34,6 +34,7 @@ mod fuzz;
 mod host_dir;
 mod image;
 mod iso;
+mod lanes;
 mod machine;
 mod network;
 mod packages;

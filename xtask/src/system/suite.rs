@@ -9,11 +9,10 @@ use super::list::{Body, Expected, Status, Step, Talk, Test};
 use super::session::{Ended, Session};
 use super::terminal::Terminal;
 use super::watchdog;
+use crate::lanes;
 use crate::machine::{Launch, Machine};
-use anyhow::{Result, anyhow};
-use std::collections::VecDeque;
+use anyhow::Result;
 use std::fmt::Write as _;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The mark before a step; the step's number follows.
@@ -60,9 +59,9 @@ pub struct Suite<'a> {
 /// How many systems of a machine may run at a time without one's tests being late because of
 /// another: an emulated one takes one processor and waits hardly ever, and its clock counts what it
 /// has done.
-pub fn lanes(machine: Machine) -> usize {
+pub fn at_once(machine: Machine) -> usize {
     if machine.is_emulated() {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        lanes::processors()
     } else {
         1
     }
@@ -103,27 +102,9 @@ impl Suite<'_> {
         // The longest first, so that no lane begins it when the others are done.
         shared.retain(|tests| !tests.is_empty());
         let jobs = shared.into_iter().map(Job::Shared).chain(single);
-        let jobs = Mutex::new(jobs.collect::<VecDeque<Job>>());
-        let take = || jobs.lock().ok()?.pop_front();
-        let lane = || -> Result<Vec<Verdict>> {
-            let mut verdicts = Vec::new();
-            while let Some(job) = take() {
-                verdicts.extend(self.job(job)?);
-            }
-            Ok(verdicts)
-        };
-        let mut verdicts = Vec::new();
-        std::thread::scope(|scope| -> Result<()> {
-            let further: Vec<_> = (1..self.lanes).map(|_| scope.spawn(lane)).collect();
-            verdicts.extend(lane()?);
-            for done in further {
-                let done = done
-                    .join()
-                    .map_err(|_| anyhow!("a lane of tests panicked"))?;
-                verdicts.extend(done?);
-            }
-            Ok(())
-        })?;
+        let done = lanes::each(self.lanes, jobs, |job| self.job(job));
+        let done: Result<Vec<_>> = done.into_iter().collect();
+        let mut verdicts: Vec<Verdict> = done?.into_iter().flatten().collect();
         verdicts.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(verdicts)
     }

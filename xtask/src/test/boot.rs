@@ -9,6 +9,7 @@
 use super::{Report, Run};
 use crate::image::{self, MemoryMode};
 use crate::iso;
+use crate::lanes;
 use crate::machine::{Acceleration, COMMAND_LINE, Kernel, Launch, Machine};
 use crate::qemu;
 use crate::system::session::{Ended, Session};
@@ -295,11 +296,11 @@ pub fn check(run: &Run) -> Result<Report> {
         .context("cannot read the image")?
         .len();
     let discs = iso::TOOLS.ensure();
+    let mut chosen = Vec::new();
     for case in cases(size) {
         if !(case.quick || run.all || run.filter.is_some()) || !run.wants(&case.name) {
             continue;
         }
-        let image = &images[usize::from(case.script == WAITING)];
         if let Loader::Disc { uefi } = case.loader {
             if let Err(reason) = &discs {
                 report.skipped.push(format!("discs: {reason:#}"));
@@ -313,7 +314,16 @@ pub fn check(run: &Run) -> Result<Report> {
                 continue;
             }
         }
-        report.count(case.name.clone(), boot(&case, image, kernel.binary())?);
+        chosen.push((chosen.len(), case));
+    }
+    // They wait for hardly anything but their processor.
+    let booted = lanes::each(lanes::processors(), chosen, |(number, case)| {
+        let image = &images[usize::from(case.script == WAITING)];
+        let ended = boot(&case, number, image, kernel.binary());
+        (case.name, ended)
+    });
+    for (name, ended) in booted {
+        report.count(name, ended?);
     }
     for image in &images {
         let _ = fs::remove_file(image);
@@ -322,8 +332,8 @@ pub fn check(run: &Run) -> Result<Report> {
 }
 
 /// Boots a case; `Err` describes its fault.
-fn boot(case: &Case, image: &Path, kernel: &Path) -> Result<Result<(), String>> {
-    let file = |ending: &str| image.with_extension(ending);
+fn boot(case: &Case, number: usize, image: &Path, kernel: &Path) -> Result<Result<(), String>> {
+    let file = |ending: &str| image.with_extension(format!("{number}.{ending}"));
     let (verdict, monitor, disc) = (file("verdict"), file("monitor"), file("iso"));
     let _ = fs::remove_file(&verdict);
     let _ = fs::remove_file(&monitor);

@@ -124,7 +124,7 @@ fn with(
         boot: &boot,
         watched,
         sweeps: true,
-        lanes: suite::lanes(machine),
+        lanes: suite::at_once(machine),
     };
     for verdict in suite.run(&tests)? {
         report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));

@@ -98,7 +98,7 @@ pub fn check(run: &Run) -> Result<Report> {
             watched: false,
             // The tour's system does not contain the tests' programs.
             sweeps: false,
-            lanes: suite::lanes(machine),
+            lanes: suite::at_once(machine),
         })
         .run(&here)?
         {
