@@ -8,9 +8,10 @@
 //! - At most [`WAITING`] requests wait, and of one origin no more than its share of those; the client of a further one is
 //!   closed.
 
+use crate::attempts::Attempts;
 use crate::link::{Link, Server};
 use crate::shape::{Bridged, Event};
-use crate::{CONTRACT, HELD, MESSAGE, REFUSED, WAITS};
+use crate::{CONTRACT, MESSAGE, REFUSED};
 use alloc::collections::BTreeMap;
 use bridge::{MOST, Message, Said};
 use core::time::Duration;
@@ -39,16 +40,13 @@ struct Waiting<A> {
 struct Inward<B: Bridged> {
     names: Names,
     provider: Provider<B::Start, B::Ready>,
-    server: Server,
+    attempts: Attempts,
     subject: String,
     /// Subjects of answers begin so; nobody can guess it.
     inbox: String,
     link: Option<Link>,
-    /// When it is connected next, and how long is waited then.
+    /// When it is connected next.
     next: Duration,
-    wait: Duration,
-    /// When it was connected last.
-    since: Duration,
     number: u64,
     waiting: BTreeMap<u64, Waiting<B::Asked>>,
 }
@@ -76,13 +74,11 @@ pub fn run<B: Bridged>(
     let mut inward = Inward::<B> {
         names,
         provider,
-        server,
+        attempts: Attempts::new(server),
         subject: subject.into(),
         inbox,
         link: None,
         next: Duration::ZERO,
-        wait: WAITS[0],
-        since: Duration::ZERO,
         number: 0,
         waiting: BTreeMap::new(),
     };
@@ -119,28 +115,17 @@ impl<B: Bridged> Inward<B> {
         if self.link.is_some() || uptime() < self.next {
             return;
         }
-        let opened = Link::open(&mut self.names, &self.server).and_then(|mut link| {
-            link.send(&bridge::subscribe(&format!("{}.*", self.inbox), None))?;
-            Ok(link)
-        });
-        match opened {
-            Ok(link) => {
-                self.link = Some(link);
-                self.since = uptime();
-                sing_sdk::log!("{}: connected", self.server.host);
-            }
+        let answers = bridge::subscribe(&format!("{}.*", self.inbox), None);
+        match self.attempts.connect(&mut self.names, &answers) {
+            Ok(link) => self.link = Some(link),
             Err(why) => self.lose(&why),
         }
     }
 
     /// Gives up the connection, and whatever waits for an answer over it.
     fn lose(&mut self, why: &str) {
-        sing_sdk::log!("{}:{}: {why}", self.server.host, self.server.port);
-        if self.link.take().is_some() && uptime() - self.since >= HELD {
-            self.wait = WAITS[0];
-        }
-        self.next = uptime() + self.wait;
-        self.wait = (self.wait * 2).min(WAITS[1]);
+        self.link = None;
+        self.next = uptime() + self.attempts.ended(why);
         for (_, waiting) in core::mem::take(&mut self.waiting) {
             self.close(waiting.key, waiting.client);
         }

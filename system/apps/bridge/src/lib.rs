@@ -36,6 +36,32 @@ pub const SUBJECT: usize = 256;
 /// The most bytes of a message that is passed over: servers of NATS have none that are longer.
 const PASSED: usize = 64 << 20;
 
+/// Why a bridge cannot use a server that greets so: `about` is what stands behind INFO, fields of
+/// JSON.
+#[must_use]
+pub fn unfit(about: &str) -> Option<String> {
+    // Without spaces, as most servers write them.
+    let about: String = about.chars().filter(|c| !c.is_whitespace()).collect();
+    let says = |field: &str| about.contains(field);
+    if says("\"tls_required\":true") {
+        return Some("it wants TLS, which is not there yet".into());
+    }
+    if says("\"auth_required\":true") {
+        return Some("it wants a user and a password, which a bridge has not".into());
+    }
+    if !says("\"headers\":true") {
+        return Some("it passes on no headers: take version 2.2 or later".into());
+    }
+    let most = about.split_once("\"max_payload\":")?.1;
+    let digits = most.find(|c: char| !c.is_ascii_digit());
+    let most: usize = most[..digits.unwrap_or(most.len())].parse().ok()?;
+    // The longer ones would end the connection, each time.
+    (most < MOST + HEADERS).then(|| {
+        let needs = MOST + HEADERS;
+        format!("its longest message is of {most} bytes (max_payload): a bridge needs {needs}")
+    })
+}
+
 /// Why a server cannot be understood any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bad {

@@ -86,16 +86,8 @@ impl Link {
         let Said::Info(about) = link.wait(end)? else {
             return Err("it does not say INFO: no server of NATS".into());
         };
-        // Fields of JSON without spaces, as all servers write them.
-        let says = |field: &str| about.replace(' ', "").contains(field);
-        if says("\"tls_required\":true") {
-            return Err("it wants TLS, which is not there yet".into());
-        }
-        if says("\"auth_required\":true") {
-            return Err("it wants a user and a password, which a bridge has not".into());
-        }
-        if !says("\"headers\":true") {
-            return Err("it passes on no headers: take version 2.2 or later".into());
+        if let Some(why) = bridge::unfit(&about) {
+            return Err(why);
         }
         link.send(CONNECT)?;
         loop {

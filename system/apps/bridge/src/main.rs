@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod attempts;
 mod inward;
 mod link;
 mod outward;
@@ -23,7 +24,6 @@ mod bridged {
     include!(concat!(env!("OUT_DIR"), "/bridged.rs"));
 }
 
-use core::time::Duration;
 use link::Server;
 use shape::Bridged;
 use sing_sdk::names::Names;
@@ -35,11 +35,6 @@ sing_sdk::contract!("remote.contract", use sing_sdk::contracts::ServiceContract)
 const CONTRACT: &str = "Sing-Contract";
 const MESSAGE: &str = "Sing-Message";
 const REFUSED: &str = "Sing-Refused";
-/// The waits between two attempts to connect: the first, and the longest.
-const WAITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
-/// How long a connection must have held that the next attempt is a first one again.
-const HELD: Duration = Duration::from_secs(10);
-
 sing_sdk::manifest! {
     name: "bridge",
     description: "channels to another machine, by a NATS server: bridge in|out CONTRACT PATH SUBJECT SERVER",

@@ -6,9 +6,10 @@
 //! - One request at a time, each within a time-out. Those that wait meanwhile wait with the server,
 //!   which knows bounds for that.
 
+use crate::attempts::Attempts;
 use crate::link::{Link, Server};
 use crate::shape::{Bridged, Fault};
-use crate::{CONTRACT, HELD, MESSAGE, REFUSED, WAITS};
+use crate::{CONTRACT, MESSAGE, REFUSED};
 use bridge::{MOST, Message, Said};
 use core::time::Duration;
 use sing_sdk::names::Names;
@@ -32,23 +33,14 @@ pub fn run<B: Bridged>(
     subject: &str,
     server: Server,
 ) -> Result<i32, Error> {
-    let mut wait = WAITS[0];
+    let subscription = bridge::subscribe(subject, Some(GROUP));
+    let mut attempts = Attempts::new(server);
     loop {
-        let ended = match Link::open(&mut names, &server) {
-            Ok(mut link) => {
-                sing_sdk::log!("{}: connected", server.host);
-                let since = uptime();
-                let ended = serve::<B>(&mut names, path, subject, &mut link);
-                if uptime() - since >= HELD {
-                    wait = WAITS[0];
-                }
-                ended
-            }
+        let ended = match attempts.connect(&mut names, &subscription) {
+            Ok(mut link) => serve::<B>(&mut names, path, subject, &mut link),
             Err(why) => why,
         };
-        sing_sdk::log!("{}:{}: {ended}", server.host, server.port);
-        sleep(wait);
-        wait = (wait * 2).min(WAITS[1]);
+        sleep(attempts.ended(&ended));
     }
 }
 
@@ -56,7 +48,6 @@ pub fn run<B: Bridged>(
 fn serve<B: Bridged>(names: &mut Names, path: &str, subject: &str, link: &mut Link) -> String {
     let mut service = None;
     let mut go_on = || -> Result<(), String> {
-        link.send(&bridge::subscribe(subject, Some(GROUP)))?;
         loop {
             while let Some(said) = link.said().map_err(|bad| bad.to_string())? {
                 link.keep(&said)?;

@@ -101,6 +101,28 @@ fn a_message_of_no_use_costs_nothing_but_itself() {
 }
 
 #[test]
+fn a_server_that_cannot_be_used_is_told_from_others() {
+    for good in [
+        "{\"headers\":true,\"max_payload\":1048576}",
+        "{\"headers\": true, \"max_payload\": 69632, \"auth_required\":false}",
+        "{\"headers\":true}",
+        "{\"headers\":true,\"max_payload\":99999999999999999999999}",
+    ] {
+        assert_eq!(unfit(good), None, "{good}");
+    }
+    for (bad, why) in [
+        ("{\"max_payload\":1048576}", "no headers"),
+        ("{\"headers\":true,\"tls_required\": true}", "TLS"),
+        ("{\"headers\":true,\"auth_required\":true}", "password"),
+        ("{\"headers\":true,\"max_payload\":69631}", "of 69631 bytes"),
+        ("{\"headers\":true,\"max_payload\": 0", "of 0 bytes"),
+    ] {
+        let said = unfit(bad).unwrap_or_default();
+        assert!(said.contains(why), "{bad}: {said}");
+    }
+}
+
+#[test]
 fn subjects_that_are_none_are_refused() {
     for good in ["a", "clock.lab", "_INBOX.x"] {
         assert_eq!(not_a_subject(good), None, "{good}");
