@@ -26,7 +26,7 @@ use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, Exit, NotMade};
 use sing_sdk::sync::{Interrupt, Mutex, wait};
-use sing_sdk::time::{self, Timeout};
+use sing_sdk::time::Timeout;
 use sing_sdk::{args, thread};
 
 sing_sdk::manifest! {
@@ -40,9 +40,8 @@ sing_sdk::manifest! {
 const TRAPPED: i32 = 134;
 /// The status of a system whose program could not be started.
 const NOT_STARTED: i32 = 126;
-/// How long it waits for the paths, and between two looks.
+/// How long it waits for the paths: the program says what it misses.
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(2);
 /// Bytes of input that are taken at a time.
 const INPUT: usize = 4096;
 
@@ -53,10 +52,8 @@ fn main() -> Result<i32, Error> {
     let image = words.next().ok_or(Error::BadArgument)?;
     let names = startup::names().ok_or(Error::NotFound)?;
     let mut names = Names::new(names)?;
-    await_paths(
-        &mut names,
-        awaited.split(',').filter(|path| !path.is_empty()),
-    );
+    let awaited = awaited.split(',').filter(|path| !path.is_empty());
+    names.await_paths(awaited, PATIENCE);
     let output: &'static Mutex<Output> =
         alloc::boxed::Box::leak(alloc::boxed::Box::new(Mutex::new(Output {
             room: Interrupt::new(LINE_OUTPUT)?,
@@ -98,16 +95,6 @@ fn main() -> Result<i32, Error> {
         Exit::Trapped(_) => TRAPPED,
         Exit::Stopped(_) => exit.status(),
     })
-}
-
-/// Waits until there is something at each path, but not for ever: the program says what it misses.
-fn await_paths<'a>(names: &mut Names, paths: impl Iterator<Item = &'a str>) {
-    let until = time::uptime() + PATIENCE;
-    for path in paths {
-        while names.find(path).is_err() && time::uptime() < until {
-            thread::sleep(LOOK);
-        }
-    }
 }
 
 /// The other ends of the program's standard streams.
