@@ -107,6 +107,7 @@ fn sdk(root: &Path, out: &Path, text: &mut String) -> Result<()> {
     table(text, "LOCK", doc, &lock)?;
     for (name, what, file) in [
         ("ORDINARY", "that run", "run.json"),
+        ("LISTENING", "that listen, beside the first", "listen.json"),
         ("SERVING", "that answer requests of HTTP", "serve.json"),
     ] {
         println!("cargo::rerun-if-changed=../system/wasi/{file}");

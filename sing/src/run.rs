@@ -21,6 +21,7 @@ pub use image::installed;
 use base::{Base, Use};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -33,6 +34,8 @@ const KERNEL: &str = "singularity";
 const LONGEST: usize = 64;
 /// The most directories: the system has so many drivers.
 const DIRECTORIES: usize = 4;
+/// The most addresses at which a program listens.
+const LISTENERS: usize = 4;
 
 /// The options of `sing run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub struct Request {
     pub directories: Vec<(PathBuf, String)>,
     /// The program's environment.
     pub environment: Vec<(String, String)>,
+    /// Addresses at which it listens.
+    pub listening: Vec<SocketAddr>,
     /// Whether compiled programs are kept, and where.
     pub cache: Choice,
     /// Whether it says what it does.
@@ -81,6 +86,24 @@ impl Request {
         // As the shell does, a variable that is not set is not passed on.
         self.environment
             .extend(value.map(|value| (name.to_owned(), value)));
+        Ok(())
+    }
+
+    /// Adds an address at which it listens: `127.0.0.1:8080`.
+    pub fn add_listener(&mut self, text: &str) -> Result<(), String> {
+        let address: SocketAddr = text
+            .parse()
+            .map_err(|_| "it must have the form ADDRESS:PORT, as 127.0.0.1:8080".to_string())?;
+        if !address.ip().is_loopback() || address.port() == 0 {
+            return Err(
+                "programs listen at this machine's loopback, at a port that is said: 127.0.0.1:8080 or [::1]:8080"
+                    .into(),
+            );
+        }
+        if self.listening.len() == LISTENERS {
+            return Err(format!("there can be {LISTENERS} addresses"));
+        }
+        self.listening.push(address);
         Ok(())
     }
 
@@ -122,15 +145,24 @@ impl Request {
 /// Runs the program; its exit status.
 pub fn run(request: &Request) -> Result<u8, String> {
     request.is_there("run")?;
-    let base = Base::find(Use::Run)?;
+    let of = match request.listening.as_slice() {
+        [] => Use::Run,
+        _ => Use::Listen,
+    };
+    let base = Base::find(of)?;
     let mut command = base::kernel()?;
     let file = image::ready(request, &base)?;
     let id = std::process::id();
-    command.args(["--net", "none", "--parent", &id.to_string()]);
+    command.args(["--parent", &id.to_string()]);
+    if of == Use::Run {
+        command.args(["--net", "none"]);
+    }
     request.mount(&mut command);
     // The kernel's process opens it anew.
     command.arg(format!("/proc/{id}/fd/{}", file.as_raw_fd()));
     command.arg(request.mounts().join(","));
+    let listening: Vec<String> = request.listening.iter().map(ToString::to_string).collect();
+    command.arg(listening.join(","));
     command.arg(image_name(&request.file));
     command.args(words(request));
     // At a terminal the kernel would take single keys; the program is to get lines.
@@ -317,6 +349,18 @@ mod tests {
                 .contains("4 directories")
         );
         assert!(request.add_variable("=x").is_err());
+        for text in [
+            "8080",
+            "127.0.0.1",
+            "0.0.0.0:80",
+            "127.0.0.1:0",
+            "10.0.0.1:80",
+        ] {
+            assert!(request.add_listener(text).is_err(), "{text}");
+        }
+        for text in ["127.0.0.1:80", "[::1]:80"] {
+            assert_eq!(request.add_listener(text), Ok(()));
+        }
     }
 
     #[test]

@@ -6,12 +6,12 @@ use crate::image::{self, MemoryMode};
 use crate::project::{Maker, Program, Project};
 use crate::setup::{self, Needs};
 use crate::{build, cargo};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::path::PathBuf;
 
 /// A system for ordinary programs, with one use for them.
 struct System {
-    manifest: &'static str,
+    manifests: &'static [&'static str],
     /// Programs of the ordinary system that it has.
     services: &'static [&'static str],
     /// Its main program.
@@ -24,7 +24,7 @@ struct System {
 
 /// For `sing run`.
 const RUN: System = System {
-    manifest: "system/wasi/run.json",
+    manifests: &["system/wasi/run.json"],
     services: &[
         "bootfs",
         "clock",
@@ -38,9 +38,26 @@ const RUN: System = System {
     image: "sing-run.img",
 };
 
+/// For programs that listen.
+const LISTEN: System = System {
+    manifests: &["system/wasi/run.json", "system/wasi/listen.json"],
+    services: &[
+        "bootfs",
+        "clock",
+        "host-sockets",
+        "manager",
+        "nameserver",
+        "network",
+        "virtio-9p",
+        "virtio-rng",
+    ],
+    image: "sing-listen.img",
+    ..RUN
+};
+
 /// For `sing serve`.
 const SERVE: System = System {
-    manifest: "system/wasi/serve.json",
+    manifests: &["system/wasi/serve.json"],
     services: &[
         "bootfs",
         "clock",
@@ -66,10 +83,12 @@ pub fn run() -> Result<u8> {
     setup::prepare(&mut project, Needs::of(false))?;
     let run = base(&project)?;
     let serve = serving(&project)?;
+    let listen = listening(&project)?;
     say!(
-        "{}, {} and {} are there: {} run PROGRAM.wasm",
+        "{}, {}, {} and {} are there: {} run PROGRAM.wasm",
         project.host_binary("singularity").display(),
         run.display(),
+        listen.display(),
         serve.display(),
         project.host_binary("sing").display()
     );
@@ -79,6 +98,11 @@ pub fn run() -> Result<u8> {
 /// Builds what `sing run` needs in this project; where the image is.
 pub fn base(project: &Project) -> Result<PathBuf> {
     RUN.build(project)
+}
+
+/// The same for programs that listen.
+pub fn listening(project: &Project) -> Result<PathBuf> {
+    LISTEN.build(project)
 }
 
 /// The same for `sing serve`.
@@ -101,7 +125,13 @@ impl System {
         let started: Vec<&Program> = programs.into_iter().filter(|p| *p != adapter).collect();
         let images = image::compile(project, &started, MemoryMode::Guard)?;
         let out = project.host_binary(self.image);
-        let mut command = image::packing(project, self.manifest, &out, images);
+        let [first, further @ ..] = self.manifests else {
+            bail!("{} has no manifest", self.image);
+        };
+        let mut command = image::packing(project, first, &out, images);
+        for manifest in further {
+            command.arg("--manifest").arg(manifest);
+        }
         let module = project.module(adapter);
         command
             .arg("--file")

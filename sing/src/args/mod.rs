@@ -396,6 +396,11 @@ fn run_program(parser: &mut Parser) -> Parsed {
                 of_program(&name, parser, &mut request)?;
             }
             Some(Arg::Short('v')) => request.verbose = true,
+            Some(Arg::Long("tcplisten")) => {
+                let text = parser.value()?.string()?;
+                let added = request.add_listener(&text);
+                added.map_err(|why| format!("--tcplisten {text}: {why}"))?;
+            }
             Some(Arg::Value(file)) => {
                 request.file = file.into();
                 for argument in parser.raw_args()? {

@@ -17,6 +17,8 @@ use std::process::Command;
 pub enum Use {
     /// It runs once.
     Run,
+    /// The same, and listens.
+    Listen,
     /// It answers requests of HTTP.
     Serve,
 }
@@ -26,6 +28,7 @@ impl Use {
     pub fn image(self) -> &'static str {
         match self {
             Use::Run => "sing-run.img",
+            Use::Listen => "sing-listen.img",
             Use::Serve => "sing-serve.img",
         }
     }
@@ -33,16 +36,17 @@ impl Use {
     /// The package of the adapter.
     fn adapter(self) -> &'static str {
         match self {
-            Use::Run => "wasi-adapter",
+            Use::Run | Use::Listen => "wasi-adapter",
             Use::Serve => "wasi-cgi",
         }
     }
 
-    /// The system manifest that is inside this command.
-    fn manifest(self) -> &'static [u8] {
+    /// The system manifests that are inside this command.
+    fn manifests(self) -> Vec<&'static [u8]> {
         match self {
-            Use::Run => carried::ORDINARY,
-            Use::Serve => carried::SERVING,
+            Use::Run => vec![carried::ORDINARY],
+            Use::Listen => vec![carried::ORDINARY, carried::LISTENING],
+            Use::Serve => vec![carried::SERVING],
         }
     }
 }
@@ -118,7 +122,10 @@ impl Base {
 /// Compiles and packs it.
 fn make(of: Use) -> Result<Vec<u8>, String> {
     let failed = |e: &dyn std::fmt::Display| format!("the services inside this command: {e}");
-    let manifest: SystemManifest = serde_json::from_slice(of.manifest()).map_err(|e| failed(&e))?;
+    let mut manifest = SystemManifest::default();
+    for part in of.manifests() {
+        manifest.add(serde_json::from_slice(part).map_err(|e| failed(&e))?);
+    }
     let options = Options {
         lines: false,
         ..Options::default()

@@ -17,6 +17,7 @@ use wasi_core::Wasi;
 use wasi_core::running::{self, World, bytes};
 use wasi_core::settings::{Preopen, Settings};
 use wasi_core::sing::{Merged, Sing, Sink, named_chance};
+use wasi_core::tcp::{self, Port};
 
 wasi_core::exports!(crate::end);
 
@@ -30,6 +31,11 @@ sing_sdk::manifest! {
         stdout: optional PipeContract.Imp:Start,
         stderr: optional PipeContract.Imp:Start,
         names: optional NamespaceContract.Imp:Start,
+        /// Ports at which the program listens.
+        listener0: optional TcpConnectionContract.Imp:Listens,
+        listener1: optional TcpConnectionContract.Imp:Listens,
+        listener2: optional TcpConnectionContract.Imp:Listens,
+        listener3: optional TcpConnectionContract.Imp:Listens,
         /// Directories for the program, named by its settings.
         directories: many DirectoryContract.Imp:Ready,
     },
@@ -41,6 +47,7 @@ const NOT_THERE: i32 = 1;
 /// Ends the program.
 fn end(status: i32) -> ! {
     running::leave();
+    tcp::linger();
     process::exit(status)
 }
 
@@ -82,6 +89,17 @@ fn world(settings: Settings) -> Result<World, String> {
         .map_err(too_many)?;
     wasi.add_sink(sink(io::take_stderr()), stderr)
         .map_err(too_many)?;
+    // As elsewhere, they have the first numbers behind the streams.
+    let listeners = [
+        startup::listener0(),
+        startup::listener1(),
+        startup::listener2(),
+        startup::listener3(),
+    ];
+    for listens in listeners.into_iter().flatten() {
+        let port = Port::new(listens).map_err(|e| format!("a socket that listens: {e}"))?;
+        wasi.add_listener(Box::new(port)).map_err(too_many)?;
+    }
     for (name, directory) in directories {
         wasi.add_directory(directory, name.into_bytes())
             .map_err(too_many)?;

@@ -129,17 +129,17 @@ macro_rules! exports {
             fn sched_yield() -> i32 {
                 $crate::running::call(|wasi| wasi.sched_yield())
             }
-            fn sock_accept(fd: u32, _flags: u32, _out: u32) -> i32 {
-                $crate::running::call(|wasi| wasi.no_socket(fd))
+            fn sock_accept(fd: u32, flags: u32, out: u32) -> i32 {
+                $crate::running::call(|wasi| wasi.sock_accept(fd, flags, out))
             }
-            fn sock_recv(fd: u32, _list: u32, _count: u32, _flags: u32, _out: u32, _out_flags: u32) -> i32 {
-                $crate::running::call(|wasi| wasi.no_socket(fd))
+            fn sock_recv(fd: u32, list: u32, count: u32, flags: u32, out: u32, out_flags: u32) -> i32 {
+                $crate::running::call(|wasi| wasi.sock_recv(fd, list, count, flags, out, out_flags))
             }
-            fn sock_send(fd: u32, _list: u32, _count: u32, _flags: u32, _out: u32) -> i32 {
-                $crate::running::call(|wasi| wasi.no_socket(fd))
+            fn sock_send(fd: u32, list: u32, count: u32, flags: u32, out: u32) -> i32 {
+                $crate::running::call(|wasi| wasi.sock_send(fd, list, count, flags, out))
             }
-            fn sock_shutdown(fd: u32, _how: u32) -> i32 {
-                $crate::running::call(|wasi| wasi.no_socket(fd))
+            fn sock_shutdown(fd: u32, how: u32) -> i32 {
+                $crate::running::call(|wasi| wasi.sock_shutdown(fd, how))
             }
             fn proc_exit(status: u32) {
                 $end(status.cast_signed())

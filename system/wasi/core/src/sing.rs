@@ -121,6 +121,7 @@ impl<M: Memory> Host for Sing<M> {
     type Directory = Directory;
     type Source = Reader;
     type Sink = Sink;
+    type Listener = Box<dyn Listens>;
 
     fn size(&self) -> u64 {
         self.memory.size()
@@ -173,13 +174,20 @@ impl<M: Memory> Host for Sing<M> {
         }
     }
 
-    fn wait(&mut self, sources: &[&Reader], sinks: &[&Sink], nanos: Option<u64>) {
+    fn wait(
+        &mut self,
+        sources: &[&Reader],
+        sinks: &[&Sink],
+        listeners: &[&Box<dyn Listens>],
+        nanos: Option<u64>,
+    ) {
         let timeout = nanos.map_or(Timeout::FOREVER, |n| Duration::from_nanos(n).into());
         let mut select = Select::<{ sing_sdk::select::MAX }>::new();
         let handles = sources
             .iter()
             .map(|source| source.handle())
             .chain(sinks.iter().map(|sink| sink.handle()))
+            .chain(listeners.iter().map(|listener| listener.handle()))
             .filter(|handle| *handle != Handle::NONE);
         let mut none = true;
         for handle in handles.take(sing_sdk::select::MAX) {
@@ -212,6 +220,30 @@ pub enum Sink {
     Log(Box<DebugLog>),
     /// Whatever the adapter has in its place.
     Other(Box<dyn Stream>),
+}
+
+/// What an adapter gives a program as a socket that listens ([`crate::tcp`] has one).
+pub trait Listens {
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Why it cannot be taken.
+    fn accept(&mut self) -> Result<(Reader, Sink)>;
+    /// What to wait for until there is one.
+    fn handle(&self) -> Handle;
+}
+
+impl host::Listener for Box<dyn Listens> {
+    type Source = Reader;
+    type Sink = Sink;
+
+    fn accept(&mut self) -> Result<(Reader, Sink)> {
+        (**self).accept()
+    }
+
+    fn is_ready(&self) -> bool {
+        look(self.handle()) != Some(None)
+    }
 }
 
 /// What an adapter puts in a stream's place.
@@ -255,7 +287,7 @@ impl host::Sink for Sink {
 }
 
 /// What a look at an endpoint finds: nothing to look at, nothing there, or a message's tag.
-fn look(handle: Handle) -> Option<Option<i32>> {
+pub(crate) fn look(handle: Handle) -> Option<Option<i32>> {
     if handle == Handle::NONE {
         return None;
     }
