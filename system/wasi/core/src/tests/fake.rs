@@ -66,7 +66,10 @@ impl host::Sink for Sink {
 
 /// A socket that listens: the connections that wait there, and whether the network is there.
 #[derive(Clone, Default)]
-pub struct Listener(pub Rc<RefCell<(VecDeque<(Source, Sink)>, bool)>>);
+pub struct Listener(pub Rc<RefCell<(Connections, bool)>>);
+
+/// Connections that nobody has taken yet.
+type Connections = VecDeque<(Source, Sink)>;
 
 impl host::Listener for Listener {
     type Source = Source;
