@@ -25,18 +25,23 @@ const SDK: [&str; 6] = [
     "contract/lang",
 ];
 /// Programs for projects' systems: each file, and the package that makes it.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 16] = [
     "bootfs",
     "clock",
     "console",
+    "host-sockets",
     "manager",
     "nameserver",
+    "network",
     "shell",
     "show",
     "virtio-9p",
     "virtio-rng",
     "wasi-adapter",
+    "wasi-cgi",
     "wasi-launcher",
+    "wasi-server",
+    "web",
 ];
 /// The target of programs.
 const WASM: &str = "wasm32-unknown-unknown";
@@ -100,13 +105,19 @@ fn sdk(root: &Path, out: &Path, text: &mut String) -> Result<()> {
     let lock = [("Cargo.lock".to_string(), root.join("Cargo.lock"))];
     let doc = "The versions of crates that the SDK is tested with.";
     table(text, "LOCK", doc, &lock)?;
-    println!("cargo::rerun-if-changed=../system/wasi/run.json");
-    let ordinary = fs::canonicalize(root.join("system/wasi/run.json"))?;
-    writeln!(
-        text,
-        "/// The system manifest for ordinary programs.\n\
-         pub static ORDINARY: &[u8] = include_bytes!({ordinary:?});"
-    )?;
+    for (name, what, file) in [
+        ("ORDINARY", "that run", "run.json"),
+        ("LISTENING", "that listen, beside the first", "listen.json"),
+        ("SERVING", "that answer requests of HTTP", "serve.json"),
+    ] {
+        println!("cargo::rerun-if-changed=../system/wasi/{file}");
+        let path = fs::canonicalize(root.join("system/wasi").join(file))?;
+        writeln!(
+            text,
+            "/// The system manifest for ordinary programs {what}.\n\
+             pub static {name}: &[u8] = include_bytes!({path:?});"
+        )?;
+    }
     Ok(())
 }
 

@@ -103,6 +103,10 @@ fn run(command: Command) -> u8 {
             Ok(status) => return status,
             Err(message) => Err(message),
         },
+        Command::Serve(request) => match run::serve::serve(&request) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
         Command::Check(request) => match check::run(&request) {
             Ok(check::Verdict::Misused) => return 2,
             Ok(check::Verdict::Unknown) => return 3,

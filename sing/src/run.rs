@@ -13,27 +13,29 @@ mod cache;
 mod frames;
 mod image;
 mod pieces;
+pub mod serve;
 
 pub use cache::Choice;
 pub use image::installed;
 
-use base::Base;
+use base::{Base, Use};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The system image with the services and the adapter, beside this command.
-const BASE: &str = "sing-run.img";
 /// The hosted kernel, beside this command.
 const KERNEL: &str = "singularity";
 /// The longest name of the program's image, in characters.
 const LONGEST: usize = 64;
 /// The most directories: the system has so many drivers.
 const DIRECTORIES: usize = 4;
+/// The most addresses at which a program listens.
+const LISTENERS: usize = 4;
 
 /// The options of `sing run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,10 +48,14 @@ pub struct Request {
     pub directories: Vec<(PathBuf, String)>,
     /// The program's environment.
     pub environment: Vec<(String, String)>,
+    /// Addresses at which it listens.
+    pub listening: Vec<SocketAddr>,
     /// Whether compiled programs are kept, and where.
     pub cache: Choice,
     /// Whether it says what it does.
     pub verbose: bool,
+    /// The most bytes of memory of its process, if that is said.
+    pub budget: Option<u64>,
 }
 
 impl Request {
@@ -82,39 +88,81 @@ impl Request {
             .extend(value.map(|value| (name.to_owned(), value)));
         Ok(())
     }
+
+    /// Adds an address at which it listens: `127.0.0.1:8080`.
+    pub fn add_listener(&mut self, text: &str) -> Result<(), String> {
+        let address: SocketAddr = text
+            .parse()
+            .map_err(|_| "it must have the form ADDRESS:PORT, as 127.0.0.1:8080".to_string())?;
+        if !address.ip().is_loopback() || address.port() == 0 {
+            return Err(
+                "programs listen at this machine's loopback, at a port that is said: 127.0.0.1:8080 or [::1]:8080"
+                    .into(),
+            );
+        }
+        if self.listening.len() == LISTENERS {
+            return Err(format!("there can be {LISTENERS} addresses"));
+        }
+        self.listening.push(address);
+        Ok(())
+    }
+
+    /// Whether module and directories are there, for `sing COMMAND`.
+    fn is_there(&self, command: &str) -> Result<(), String> {
+        let file = self.file.display();
+        if command == "run" && !self.file.exists() && crate::project::is_here() {
+            return Err(format!(
+                "{file}: there is no such module; `sing run -- {file}` runs the project with this argument"
+            ));
+        }
+        for (host, _) in &self.directories {
+            if !host.is_dir() {
+                let why = match host.exists() {
+                    true => "is no directory; give the one that it is in",
+                    false => "there is no such directory",
+                };
+                return Err(format!("--dir {}: {why}", host.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel's process the directories.
+    fn mount(&self, kernel: &mut Command) {
+        for ((host, _), at) in self.directories.iter().zip(self.mounts()) {
+            let mut mount = host.clone().into_os_string();
+            mount.push(format!("::{at},rw"));
+            kernel.arg("--dir").arg(mount);
+        }
+    }
+
+    /// Where they are in the name space.
+    fn mounts(&self) -> Vec<String> {
+        (0..self.directories.len()).map(mounted_at).collect()
+    }
 }
 
 /// Runs the program; its exit status.
 pub fn run(request: &Request) -> Result<u8, String> {
-    let file = request.file.display();
-    if !request.file.exists() && crate::project::is_here() {
-        return Err(format!(
-            "{file}: there is no such module; `sing run -- {file}` runs the project with this argument"
-        ));
-    }
-    let base = Base::find()?;
+    request.is_there("run")?;
+    let of = match request.listening.as_slice() {
+        [] => Use::Run,
+        _ => Use::Listen,
+    };
+    let base = Base::find(of)?;
     let mut command = base::kernel()?;
-    for (host, _) in &request.directories {
-        if !host.is_dir() {
-            let why = match host.exists() {
-                true => "is no directory; give the one that it is in",
-                false => "there is no such directory",
-            };
-            return Err(format!("--dir {}: {why}", host.display()));
-        }
-    }
     let file = image::ready(request, &base)?;
     let id = std::process::id();
-    command.args(["--net", "none", "--parent", &id.to_string()]);
-    for (i, (host, _)) in request.directories.iter().enumerate() {
-        let mut mount = host.clone().into_os_string();
-        mount.push(format!("::{},rw", mounted_at(i)));
-        command.arg("--dir").arg(mount);
+    command.args(["--parent", &id.to_string()]);
+    if of == Use::Run {
+        command.args(["--net", "none"]);
     }
+    request.mount(&mut command);
     // The kernel's process opens it anew.
     command.arg(format!("/proc/{id}/fd/{}", file.as_raw_fd()));
-    let awaited: Vec<String> = (0..request.directories.len()).map(mounted_at).collect();
-    command.arg(awaited.join(","));
+    command.arg(request.mounts().join(","));
+    let listening: Vec<String> = request.listening.iter().map(ToString::to_string).collect();
+    command.arg(listening.join(","));
     command.arg(image_name(&request.file));
     command.args(words(request));
     // At a terminal the kernel would take single keys; the program is to get lines.
@@ -181,7 +229,11 @@ fn image_name(file: &Path) -> String {
 
 fn printable(name: &str) -> String {
     name.chars()
-        .map(|c| if c.is_control() || c == '/' { '_' } else { c })
+        .map(|c| match c {
+            '/' | '#' => '_',
+            c if c.is_control() || c.is_whitespace() => '_',
+            c => c,
+        })
         .collect()
 }
 
@@ -297,6 +349,18 @@ mod tests {
                 .contains("4 directories")
         );
         assert!(request.add_variable("=x").is_err());
+        for text in [
+            "8080",
+            "127.0.0.1",
+            "0.0.0.0:80",
+            "127.0.0.1:0",
+            "10.0.0.1:80",
+        ] {
+            assert!(request.add_listener(text).is_err(), "{text}");
+        }
+        for text in ["127.0.0.1:80", "[::1]:80"] {
+            assert_eq!(request.add_listener(text), Ok(()));
+        }
     }
 
     #[test]

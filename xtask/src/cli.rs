@@ -40,7 +40,7 @@ usage: cargo xtask COMMAND
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   wasi
-      builds what `target/release/sing run PROGRAM.wasm` needs, which runs ordinary programs
+      builds what `target/release/sing run PROGRAM.wasm` and `sing serve` need, which run ordinary programs
   test [--quick] [--all] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
       emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)

@@ -1,6 +1,6 @@
 //! The conditions that the kernel checks at each send: that a message's words are values of their
-//! types, and its `requires`. It cannot judge floating-point numbers, and enums whose values are
-//! too scattered.
+//! types, and its `requires`. It cannot judge floating-point numbers, lengths of vectors, and enums
+//! whose values are too scattered.
 
 use crate::model::{Condition, Field, Kind, Message, Model, Scalar, Term, Type};
 use sing_image::contract::{self as table, MAX_RANGES, MAX_STEPS, MAX_VALUES, Read, Step, Test};
@@ -80,7 +80,11 @@ pub(crate) fn fits(condition: &Condition) -> bool {
 /// Steps of its computation.
 pub(crate) fn size(term: &Term) -> usize {
     match term {
-        Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Value { .. } => 1,
+        Term::Int(_)
+        | Term::Bool(_)
+        | Term::Enum(..)
+        | Term::Value { .. }
+        | Term::Length { .. } => 1,
         Term::Not(inner) | Term::Negative(inner) => size(inner) + 1,
         Term::Binary { left, right, .. } => size(left) + size(right) + 1,
     }
@@ -89,7 +93,11 @@ pub(crate) fn size(term: &Term) -> usize {
 /// Values that its computation holds at once.
 fn depth(term: &Term) -> usize {
     match term {
-        Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Value { .. } => 1,
+        Term::Int(_)
+        | Term::Bool(_)
+        | Term::Enum(..)
+        | Term::Value { .. }
+        | Term::Length { .. } => 1,
         Term::Not(inner) | Term::Negative(inner) => depth(inner),
         Term::Binary { left, right, .. } => depth(left).max(depth(right) + 1),
     }
@@ -186,6 +194,8 @@ fn steps(term: &Term, places: &[Place<'_>], model: &Model, into: &mut Vec<Step>)
             let e = model.enumeration(name)?;
             Step::Number(e.values.iter().find(|v| v.1 == *value)?.2)
         }
+        // The kernel knows the bytes of a block, and not how many an element has.
+        Term::Length { .. } => return None,
         Term::Value { path, .. } => {
             let place = places.iter().find(|p| p.path == *path)?;
             let read = match place.ty {

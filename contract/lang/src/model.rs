@@ -170,6 +170,13 @@ pub enum Term {
         /// Its kind.
         kind: Kind,
     },
+    /// `buffer.Length`: how many elements a vector has.
+    Length {
+        /// As of a value.
+        path: Vec<String>,
+        /// What the vector consists of; of a text, its bytes are counted.
+        of: Content,
+    },
     /// `!a`
     Not(Box<Term>),
     /// `-a`
@@ -192,7 +199,7 @@ impl Term {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            Term::Int(_) => Kind::Int,
+            Term::Int(_) | Term::Length { .. } => Kind::Int,
             Term::Bool(_) | Term::Not(_) => Kind::Bool,
             Term::Enum(name, _) => Kind::Enum(name.clone()),
             Term::Value { kind, .. } => kind.clone(),

@@ -32,9 +32,10 @@ contract Large {
   in message Numbers(bool a, sbyte b, short c, int d, long e, char f, float g, double h)
     requires g < h && !a && f > f || d == -5, h % 2 < 1.5e0 == false || true;
   in message Shape(Point at, Colour colour, Far far, Top top) requires colour != Colour.Red && at.colour == colour;
-  in message Send(Parcel parcel);
+  in message Send(Parcel parcel) requires parcel.data.Length > parcel.count;
   in message Row(Point[] in ExHeap points, Point* in ExHeap single, Line[] in ExHeap lines, int* in ExHeap i);
-  in message Many(char[] in ExHeap text, bool[] in ExHeap b, double[] in ExHeap d, Colour[] in ExHeap c, char* in ExHeap l);
+  in message Many(char[] in ExHeap text, bool[] in ExHeap b, double[] in ExHeap d, Colour[] in ExHeap c, char* in ExHeap l)
+    requires text.Length + b.Length >= d.Length && c.Length != 0;
   in message Tree(Node* in ExHeap root, Empty nothing);
   in message Back(Back.Imp:Start back);
   in message Words(int self, int next, int default, int int, int sing_words, int tag);

@@ -28,14 +28,18 @@ use crate::path;
 use crate::pattern;
 use crate::rt::{Text, TypedEndpoint, Vector, Waitable};
 use crate::sys;
-use crate::walk;
+use crate::{time, walk};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::{self, Vec};
+use core::time::Duration;
 
 type Ready = NamespaceContract::Imp<NamespaceContract::Ready>;
 /// The end of its channel that a service gets.
 pub type Service = ServiceContract::Exp<ServiceContract::Start>;
+
+/// Between two looks for what is to appear.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// A channel to the name server.
 #[derive(Debug)]
@@ -103,6 +107,17 @@ impl Names {
                 Binding::Closed => None,
             };
             return self.done(answer);
+        }
+    }
+
+    /// Waits until there is something at each of these paths, so long at most: whoever uses what is
+    /// not there then learns it.
+    pub fn await_paths<'a>(&mut self, paths: impl Iterator<Item = &'a str>, patience: Duration) {
+        let end = time::uptime() + patience;
+        for path in paths {
+            while self.find(path).is_err() && time::uptime() < end {
+                time::sleep(LOOK);
+            }
         }
     }
 

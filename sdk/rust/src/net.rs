@@ -19,9 +19,11 @@
 //! A program that only passes data on gives its own pipes away: [`Connection::open`] takes standard
 //! input and output as well as any other, and the program has nothing to do with the data.
 
+mod awaited;
 mod datagrams;
 mod hosts;
 
+pub use awaited::Awaited;
 pub use datagrams::{Came, Datagrams, Incoming, Outgoing};
 pub use hosts::{Echo, Link, links, look_up, query};
 
@@ -181,6 +183,16 @@ impl Listener {
             ListenResult::Failed(reason, _) => Err(Error::Network(reason)),
             ListenResult::Closed => Err(Error::Closed),
         }
+    }
+
+    /// The channel, for another process.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the network has gone.
+    pub fn into_channel(
+        self,
+    ) -> Result<TcpConnectionContract::Imp<TcpConnectionContract::Listens>, Error> {
+        self.channel.ok_or(Error::Closed)
     }
 
     /// The port.

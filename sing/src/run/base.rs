@@ -5,15 +5,54 @@
 //! `cargo xtask wasi` has made there.
 
 use super::cache::{Cache, Key};
-use super::{BASE, KERNEL, beside, image};
+use super::{KERNEL, beside, image};
 use crate::{boot, carried, input, system};
 use sing_compiler::Options;
 use sing_image::system::{BIN, SystemImage, SystemManifest};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs of the system, beside those that its manifest starts and serves.
-const ADAPTER: (&str, &str) = ("wasi-adapter", "adapter.wasm");
+/// What is made of a program: of each there is a system of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It runs once.
+    Run,
+    /// The same, and listens.
+    Listen,
+    /// It answers requests of HTTP.
+    Serve,
+}
+
+impl Use {
+    /// The system image with the services and the adapter, beside this command.
+    pub fn image(self) -> &'static str {
+        match self {
+            Use::Run => "sing-run.img",
+            Use::Listen => "sing-listen.img",
+            Use::Serve => "sing-serve.img",
+        }
+    }
+
+    /// The package of the adapter.
+    fn adapter(self) -> &'static str {
+        match self {
+            Use::Run | Use::Listen => "wasi-adapter",
+            Use::Serve => "wasi-cgi",
+        }
+    }
+
+    /// The system manifests that are inside this command.
+    fn manifests(self) -> Vec<&'static [u8]> {
+        match self {
+            Use::Run => vec![carried::ORDINARY],
+            Use::Listen => vec![carried::ORDINARY, carried::LISTENING],
+            Use::Serve => vec![carried::SERVING],
+        }
+    }
+}
+
+/// The adapter's module in that image.
+pub const ADAPTER: &str = "adapter.wasm";
 
 /// The kernel, as a command.
 pub fn kernel() -> Result<Command, String> {
@@ -24,53 +63,56 @@ pub fn kernel() -> Result<Command, String> {
 }
 
 /// The image with the services and the adapter.
-pub enum Base {
-    /// A file beside this command.
-    Beside(PathBuf),
-    /// To be made of what is inside this command.
-    Carried,
+pub struct Base {
+    /// What for.
+    pub of: Use,
+    /// A file beside this command; if there is none, it is to be made of what is inside.
+    pub beside: Option<PathBuf>,
 }
 
 impl Base {
     /// Where it is.
-    pub fn find() -> Result<Base, String> {
-        match carried::PROGRAMS.is_empty() {
-            true => beside(BASE).map(Base::Beside),
-            false => Ok(Base::Carried),
-        }
+    pub fn find(of: Use) -> Result<Base, String> {
+        let beside = match carried::PROGRAMS.is_empty() {
+            true => Some(beside(of.image())?),
+            false => None,
+        };
+        Ok(Base { of, beside })
     }
 
     /// The adapter's module.
     pub fn adapter(&self) -> Result<Vec<u8>, String> {
-        let Base::Beside(file) = self else {
-            let adapter = carried::program(ADAPTER.0);
+        let Some(file) = &self.beside else {
+            let adapter = carried::program(self.of.adapter());
             return Ok(adapter.ok_or("no adapter is inside this command")?.to_vec());
         };
         let image = input::read(file)?;
-        let image = SystemImage::decode(&image).map_err(|e| format!("{BASE}: {}", e.message))?;
-        let adapter = image.file(ADAPTER.1);
+        let shown = self.of.image();
+        let image = SystemImage::decode(&image).map_err(|e| format!("{shown}: {}", e.message))?;
+        let adapter = image.file(ADAPTER);
         Ok(adapter
-            .ok_or_else(|| format!("{BASE}: has no {}", ADAPTER.1))?
+            .ok_or_else(|| format!("{shown}: has no {ADAPTER}"))?
             .to_vec())
     }
 
     /// Its bytes. Those that are made are kept for the next time, if there is where.
     pub fn bytes(&self, cache: Option<&Cache>) -> Result<Vec<u8>, String> {
-        if let Base::Beside(file) = self {
+        if let Some(file) = &self.beside {
             return input::read(file);
         }
         let Some(cache) = cache else {
-            return make();
+            return make(self.of);
         };
         let key = Key::of(&[
             b"services",
+            self.of.image().as_bytes(),
             env!("CARGO_PKG_VERSION").as_bytes(),
             &image::command()?,
         ]);
         if let Some(bytes) = cache.read(&key) {
             return Ok(bytes);
         }
-        let made = make()?;
+        let made = make(self.of)?;
         // Not kept, it is made again the next time.
         let _ = cache.put(&key, &made);
         Ok(made)
@@ -78,10 +120,12 @@ impl Base {
 }
 
 /// Compiles and packs it.
-fn make() -> Result<Vec<u8>, String> {
+fn make(of: Use) -> Result<Vec<u8>, String> {
     let failed = |e: &dyn std::fmt::Display| format!("the services inside this command: {e}");
-    let manifest: SystemManifest =
-        serde_json::from_slice(carried::ORDINARY).map_err(|e| failed(&e))?;
+    let mut manifest = SystemManifest::default();
+    for part in of.manifests() {
+        manifest.add(serde_json::from_slice(part).map_err(|e| failed(&e))?);
+    }
     let options = Options {
         lines: false,
         ..Options::default()
@@ -93,7 +137,7 @@ fn make() -> Result<Vec<u8>, String> {
         let image = input::elf(&input::compile(path, module, &options)?, path)?;
         files.push((format!("{BIN}{name}"), image));
     }
-    let adapter = carried::program(ADAPTER.0).ok_or_else(|| failed(&"no adapter"))?;
-    files.push((ADAPTER.1.into(), adapter.to_vec()));
+    let adapter = carried::program(of.adapter()).ok_or_else(|| failed(&"no adapter"))?;
+    files.push((ADAPTER.into(), adapter.to_vec()));
     system::pack(&manifest, files).map_err(|problems| failed(&problems.join("; ")))
 }

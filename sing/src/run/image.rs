@@ -1,10 +1,10 @@
 //! The system image of a run: the services of `sing run` and the program, compiled. It is taken
 //! from the cache if the same was compiled before.
 
-use super::base::Base;
+use super::base::{ADAPTER, Base, Use};
 use super::cache::{Cache, Found, Key};
 use super::pieces::Pieces;
-use super::{BASE, Request, image_name, nameless, printable};
+use super::{Request, image_name, nameless, printable};
 use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Keeper, Options, Stats, Work};
@@ -14,10 +14,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Instant;
 
-/// The adapter's module in the image of the services.
-const ADAPTER: &str = "adapter.wasm";
-/// The program's budget: what 32-bit addresses can reach, and the adapter's memory and records.
-const BUDGET: u64 = 5 << 30;
+/// A program's budget if nothing is said: what 32-bit addresses can reach, and the adapter's memory and records.
+pub const BUDGET: u64 = 5 << 30;
 
 /// The file with the image for a run; `base` is that of the services.
 pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
@@ -25,8 +23,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     let shown = request.file.display();
     if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
         return Err(format!(
-            "{shown}: is the image of a program of this system; `sing run` takes a module of \
-             WASI preview 1"
+            "{shown}: is the image of a program of this system; this takes a module of WASI preview 1"
         ));
     }
     let say = |text: String| {
@@ -55,7 +52,15 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         !reached
     });
     let Some(cache) = cache else {
-        let archive = made(request, &module, &base.bytes(None)?, &options, None, &say)?;
+        let archive = made(
+            request,
+            base.of,
+            &module,
+            &base.bytes(None)?,
+            &options,
+            None,
+            &say,
+        )?;
         return without_name(&archive);
     };
     let own = Own::of(base)?;
@@ -74,7 +79,15 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     let functions = own.key_of_functions(request, &options);
     let pieces = Pieces::read(&cache, &functions);
     let services = base.bytes(Some(&cache))?;
-    let archive = made(request, &module, &services, &options, Some(&pieces), &say)?;
+    let archive = made(
+        request,
+        base.of,
+        &module,
+        &services,
+        &options,
+        Some(&pieces),
+        &say,
+    )?;
     if let Err(why) = pieces.write(&cache, &functions) {
         say(format!("its functions are not kept: {why}"));
     }
@@ -103,13 +116,13 @@ struct Own {
 
 impl Own {
     fn of(base: &Base) -> Result<Own, String> {
-        let services = match base {
-            Base::Beside(file) => {
+        let services = match &base.beside {
+            Some(file) => {
                 let about = std::fs::metadata(file);
                 stamp(&about.map_err(|e| format!("{}: cannot be read: {e}", file.display()))?)
             }
             // A part of the command.
-            Base::Carried => Vec::new(),
+            None => base.of.image().into(),
         };
         Ok(Own {
             command: command()?,
@@ -128,6 +141,7 @@ impl Own {
             // Both are in the image: its name, and the program's in the manifest.
             image_name(&request.file).as_bytes(),
             program_name(&request.file).as_bytes(),
+            &request.budget.unwrap_or(BUDGET).to_le_bytes(),
             module,
         ])
     }
@@ -165,6 +179,7 @@ fn stamp(of: &Metadata) -> Vec<u8> {
 /// The system image with the program in it.
 fn made(
     request: &Request,
+    of: Use,
     module: &[u8],
     base: &[u8],
     options: &Options,
@@ -172,10 +187,12 @@ fn made(
     say: &dyn Fn(String),
 ) -> Result<Vec<u8>, String> {
     let started = Instant::now();
-    let base = SystemImage::decode(base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let shown = of.image();
+    let base = SystemImage::decode(base).map_err(|e| format!("{shown}: {}", e.message))?;
     let adapter = base.file(ADAPTER);
-    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
-    let merged = merged(&request.file, module, adapter, Some(BUDGET))?;
+    let adapter = adapter.ok_or_else(|| format!("{shown}: has no {ADAPTER}"))?;
+    let budget = request.budget.unwrap_or(BUDGET);
+    let merged = merged(&request.file, module, adapter, Some(budget))?;
     let work = Work {
         keeper: pieces.map(|pieces| pieces as &dyn Keeper),
         ..Work::default()
@@ -196,13 +213,13 @@ fn made(
         files.push((path.into(), bytes.to_vec()));
     }
     let packed = system::pack(base.manifest(), files);
-    packed.map_err(|problems| format!("{BASE}: {}", problems.join("; ")))
+    packed.map_err(|problems| format!("{shown}: {}", problems.join("; ")))
 }
 
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this
 /// command.
 pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
-    let adapter = Base::find().and_then(|base| base.adapter());
+    let adapter = Base::find(Use::Run).and_then(|base| base.adapter());
     let adapter = adapter.map_err(|e| {
         format!(
             "{}: an ordinary program, which is joined with an adapter; {e}",

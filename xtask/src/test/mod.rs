@@ -21,6 +21,7 @@ mod ordinary;
 mod own;
 mod parts;
 mod platform;
+mod serve;
 mod sockets;
 mod specification;
 pub mod systems;

@@ -1,31 +1,36 @@
 //! Ordinary programs (`tests/ordinary/*.wat`, modules of WASI preview 1), run by `sing run` as a
 //! person would.
 
+use super::tcp::free_port;
 use super::{Report, Run};
-use crate::{build, files, wasi};
+use crate::{build, cargo, files, wasi};
 use anyhow::{Context, Result, ensure};
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Makes the modules and runs them.
 pub fn check(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     wasi::base(&run.project)?;
+    wasi::listening(&run.project)?;
     let folder = format!("ordinary-{}", std::process::id());
     let folder = run.project.out().join(folder);
     let shared = folder.join("shared");
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 8] = [
+    let all: [(&str, Test); 9] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
         ("a trap", trap),
         ("what is missing", missing),
+        ("sockets", sockets),
         ("in an image", in_an_image),
         ("compiled once", compiled_once),
         ("an unusable cache", unusable_cache),
@@ -147,9 +152,70 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
         "wasi_snapshot_preview1.sock_open: there is no such function here",
     )?;
     says(&output, "env: a function (jump)")?;
+    // The module is the option's value, and without one a project is run.
     let output = machine.run(&["--dir"], "lacks", &[], b"")?;
-    ensure!(output.status.code() == Some(2), "{:?}", output.status);
-    says(&output, "name a module")
+    ensure!(output.status.code() == Some(1), "{:?}", output.status);
+    says(&output, "there is no project here")
+}
+
+/// A program that listens has clients of this machine, one after the other; without leave it has no socket.
+fn sockets(machine: &Ordinary<'_>) -> Result<()> {
+    let module = machine.folder.join("listen.wasm");
+    let mut clang = Command::new("clang");
+    clang.args(["--target=wasm32", "-O2", "-nostdlib", "-Wall", "-Werror"]);
+    clang.arg("-Wl,--export=_start").arg("-o").arg(&module);
+    clang.arg(machine.run.project.root.join("tests/ordinary/listen.c"));
+    cargo::quiet(&mut clang, "compiling listen.c")?;
+    let cache = machine.folder.join("cache");
+    let run = |options: &[&str]| machine.run_with_cache(&cache, options, &module, &[], b"");
+    is(&run(&[])?, 2, b"")?;
+    let output = run(&["--tcplisten", "0.0.0.0:80"])?;
+    ensure!(output.status.code() == Some(2), "{output:?}");
+    says(
+        &output,
+        "--tcplisten 0.0.0.0:80: programs listen at this machine's loopback",
+    )?;
+    let address = format!("127.0.0.1:{}", free_port()?);
+    // More than any buffer on the way.
+    let many: Vec<u8> = (0..3_000_001_u32).map(|i| (i * 31 / 7) as u8).collect();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| run(&["--tcplisten", &address]));
+        let talked = [&b"a client"[..], &many]
+            .into_iter()
+            .try_for_each(|data| echoed(&address, data));
+        let output = server.join().ok().context("the server")??;
+        talked?;
+        is(&output, 0, b"")
+    })
+}
+
+/// What this server sends back to a client that sends this.
+fn echoed(address: &str, data: &[u8]) -> Result<()> {
+    let end = Instant::now() + Duration::from_secs(20);
+    let mut client = loop {
+        match TcpStream::connect(address) {
+            Ok(client) => break client,
+            Err(e) if Instant::now() >= end => return Err(e).context("the server does not listen"),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let mut writer = client.try_clone()?;
+    let sent = data.to_vec();
+    let writer = std::thread::spawn(move || {
+        let written = writer.write_all(&sent);
+        written.and_then(|()| writer.shutdown(Shutdown::Write))
+    });
+    client.set_read_timeout(Some(Duration::from_secs(20)))?;
+    let mut back = Vec::new();
+    client.read_to_end(&mut back)?;
+    writer.join().ok().context("the writer")??;
+    ensure!(
+        back == data,
+        "{} bytes of {} came back",
+        back.len(),
+        data.len()
+    );
+    Ok(())
 }
 
 /// The second run of a module takes what the first compiled; another module, or a changed file of

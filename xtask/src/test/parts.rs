@@ -78,6 +78,7 @@ pub(super) const PARTS: &[Part] = &[
     part("directories-hosted", directories::hosted).quick(),
     part("directories-pc", directories::pc).emulated(),
     part("ordinary", ordinary::check).quick().filters(),
+    part("serve", serve::check).quick().filters(),
     part("embed", embed::check).quick().filters(),
     part("own", own::check).quick().filters(),
     part("networks-hosted", networks::hosted).quick().filters(),

@@ -115,7 +115,10 @@ fn term(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
     }
 }
 
-/// An argument, a field of one, or a value of an enum.
+/// How the number of a vector's elements is called.
+const LENGTH: &str = "Length";
+
+/// An argument, a field of one, the length of one, or a value of an enum.
 fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
     let mut path = Vec::new();
     let mut at = expr;
@@ -161,7 +164,14 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
         }));
     };
     let mut ty = &argument.ty;
-    for (name, span) in &path[1..] {
+    for (at, (name, span)) in path.iter().enumerate().skip(1) {
+        // One that may be absent is no part of a message.
+        if let (Type::Vector { of, .. }, LENGTH, true) = (ty, *name, at + 1 == path.len()) {
+            return Ok(Term::Length {
+                path: path[..at].iter().map(|p| p.0.to_string()).collect(),
+                of: of.clone(),
+            });
+        }
         let fields = match ty {
             Type::Struct(s) => model.structure(s).map(|s| &s.fields),
             _ => None,
@@ -184,7 +194,7 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
         _ => {
             let text = format!("a condition cannot look into {ty}");
             return Err(error(text, "neither scalar nor enum", expr.span)
-                .help("conditions speak of scalars, enums and fields of rep structs")
+                .help("conditions speak of scalars, enums, fields of rep structs, and the `.Length` of vectors")
                 .into());
         }
     };

@@ -3,7 +3,8 @@
 //! hold.
 
 use super::names::ident;
-use sing_contract::model::{Condition, Kind, Term};
+use super::types;
+use sing_contract::model::{Condition, Content, Kind, Scalar, Term};
 
 /// Whether the condition holds, of arguments in scope under their names; `prefix` stands before
 /// each.
@@ -18,7 +19,7 @@ pub(super) fn enums(term: &Term) -> Vec<&str> {
         Term::Enum(name, _) => vec![name],
         Term::Not(inner) | Term::Negative(inner) => enums(inner),
         Term::Binary { left, right, .. } => [enums(left), enums(right)].concat(),
-        Term::Int(_) | Term::Bool(_) | Term::Value { .. } => Vec::new(),
+        Term::Int(_) | Term::Bool(_) | Term::Value { .. } | Term::Length { .. } => Vec::new(),
     }
 }
 
@@ -46,6 +47,16 @@ fn plain(t: &Term, prefix: &str) -> String {
                 Kind::Int => format!("((sing_wide){path})"),
                 Kind::Float => format!("((double){path})"),
                 Kind::Bool | Kind::Char | Kind::Enum(_) => path,
+            }
+        }
+        Term::Length { path, of } => {
+            let path: Vec<String> = path.iter().map(|p| ident(p)).collect();
+            let path = format!("{prefix}{}", path.join("."));
+            match of {
+                Content::Scalar(Scalar::Char) => {
+                    format!("((sing_wide)sing_xh_size({path}.handle))")
+                }
+                of => format!("((sing_wide){}_vector_len({path}))", types::content(of)),
             }
         }
         Term::Not(inner) => format!("(!{})", plain(inner, prefix)),

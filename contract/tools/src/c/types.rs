@@ -26,7 +26,7 @@ pub(super) fn c(ty: &Type) -> String {
     }
 }
 
-fn content(of: &Content) -> String {
+pub(super) fn content(of: &Content) -> String {
     match of {
         Content::Scalar(s) => format!("sing_{}", s.name()),
         Content::Enum(name) | Content::Struct(name) => ident(name),

@@ -46,6 +46,12 @@ pub struct Mount {
     pub at_once: usize,
     /// Processes that are made before they are needed.
     pub ahead: usize,
+    /// The words of its command line; of none, its name.
+    pub words: Vec<String>,
+    /// Directories that each of its processes gets, in this order.
+    pub directories: Vec<String>,
+    /// Whether each gets a source of random bytes.
+    pub random: bool,
 }
 
 /// What the server is told.
@@ -205,6 +211,34 @@ impl Config {
     }
 }
 
+/// A word as in an address, where `%20` is a space.
+fn decoded(word: &str) -> Option<String> {
+    let (mut out, mut rest) = (Vec::new(), word.as_bytes());
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            out.push(*first);
+            continue;
+        }
+        let (digits, tail) = tail.split_at_checked(2)?;
+        let digits = core::str::from_utf8(digits).ok()?;
+        out.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = tail;
+    }
+    String::from_utf8(out).ok().filter(|word| !word.is_empty())
+}
+
+/// Words of a mount that mean nothing for a service.
+const OF_PROGRAMS: [&str; 7] = [
+    "fresh",
+    "kept",
+    "memory",
+    "ahead",
+    "random",
+    "directory",
+    "word",
+];
+
 fn mount(words: &[&str]) -> Result<Mount, String> {
     let [at, program, rest @ ..] = words else {
         return Err("a mount is: mount PATH PROGRAM [fresh|kept] [KEY VALUE…]".into());
@@ -217,6 +251,9 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
         deadline: Duration::from_secs(5),
         at_once: 8,
         ahead: 1,
+        words: Vec::new(),
+        directories: Vec::new(),
+        random: false,
     };
     if mount.is_service() {
         path(program).ok_or_else(|| format!("`{program}` is no path of a service"))?;
@@ -224,7 +261,7 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
     }
     let mut words = rest.iter();
     while let Some(word) = words.next() {
-        if mount.is_service() && matches!(*word, "fresh" | "kept" | "memory" | "ahead") {
+        if mount.is_service() && OF_PROGRAMS.contains(word) {
             return Err(format!(
                 "`{word}` of {at} is for programs, and {program} is a service"
             ));
@@ -240,6 +277,15 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
             }
             "at-once" => mount.at_once = number(value(), 1, 48).ok_or_else(|| wrong("1 to 48"))?,
             "ahead" => mount.ahead = number(value(), 0, 8).ok_or_else(|| wrong("0 to 8"))?,
+            "random" => mount.random = true,
+            "directory" => {
+                let of = || wrong("a path that begins with /");
+                mount.directories.push(path(value()).ok_or_else(of)?);
+            }
+            "word" => {
+                let of = || wrong("a word, with %20 for a space");
+                mount.words.push(decoded(value()).ok_or_else(of)?);
+            }
             _ => return Err(format!("a mount has no `{word}`")),
         }
     }
@@ -276,6 +322,14 @@ mod tests {
             (Life::Kept, 4 << 20, 0)
         );
         assert_eq!(config.spans, None);
+        assert!(!first.random && first.words.is_empty() && first.directories.is_empty());
+        let config = Config::read("mount / p random directory /mnt/0 word a%20%23%c3%a4 word --\n");
+        let mounts = config.unwrap_or_default().mounts;
+        assert_eq!(mounts[0].words, ["a #ä", "--"]);
+        assert_eq!(
+            (mounts[0].directories.as_slice(), mounts[0].random),
+            (&["/mnt/0".into()][..], true)
+        );
         let config = Config::read("spans http://[::1]:4318/v1/traces\n").unwrap_or_default();
         assert_eq!(config.spans.as_deref(), Some("http://[::1]:4318/v1/traces"));
         assert_eq!(Config::read(""), Ok(Config::default()));
@@ -320,6 +374,14 @@ mod tests {
             (
                 "mount /a b memory 99999999999999M",
                 "line 1: `memory` of /a needs a size such as 4M",
+            ),
+            (
+                "mount /a b word a%2",
+                "line 1: `word` of /a needs a word, with %20 for a space",
+            ),
+            (
+                "mount /a b directory x",
+                "line 1: `directory` of /a needs a path that begins with /",
             ),
             (
                 "spans https://x/v1/traces",

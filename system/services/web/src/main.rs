@@ -19,6 +19,7 @@ mod connection;
 mod control;
 mod exchange;
 mod files;
+mod grants;
 mod pool;
 mod server;
 mod service;
@@ -47,7 +48,7 @@ sing_sdk::manifest! {
         stderr: optional PipeContract.Imp:Start,
         names: optional NamespaceContract.Imp:Start,
     },
-    memory: 256 MiB,
+    memory: 1 GiB,
 }
 
 sing_sdk::arguments! {

@@ -5,6 +5,7 @@
 //! - There are never more processes than the mount says, those made ahead beside.
 //! - A process that has not ended its request well gets no other one.
 
+use crate::grants::Grants;
 use crate::service::Service;
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -38,6 +39,7 @@ struct State {
 pub struct Pool {
     pub mount: Mount,
     service: Option<Service>,
+    grants: Grants,
     /// The program's manifest, once it has been found good: an installed image never changes.
     manifest: Mutex<Option<Arc<Manifest>>>,
     state: Mutex<State>,
@@ -56,11 +58,12 @@ impl Pool {
     pub fn new(mount: Mount, names: &mut Names) -> Result<Pool, Error> {
         let service = mount.is_service().then(|| Service::new(names));
         Ok(Pool {
-            mount,
             service: service.transpose()?,
+            grants: Grants::new(&mount, names)?,
             manifest: Mutex::new(Option::None),
             state: Mutex::new(State::default()),
             freed: AutoEvent::new(false)?,
+            mount,
         })
     }
 
@@ -98,8 +101,12 @@ impl Pool {
             WebContract::new_channel().map_err(|e| format!("{program}: {e}"))?;
         let child = Child::of(program)
             .manifest(&manifest)
-            .arg(program)
             .endpoint("requests", requests);
+        let child = match self.mount.words.as_slice() {
+            [] => child.arg(program),
+            words => child.args(words),
+        };
+        let child = self.grants.give(&self.mount, child)?;
         let child = child.start().map_err(|e| e.to_string())?;
         let child = Some(child);
         Ok(Process { child, channel })

@@ -12,14 +12,14 @@ use sing_sdk::prelude::*;
 use sing_sdk::fs::Directory;
 use sing_sdk::io::{self, DebugLog, Writer};
 use sing_sdk::names::Names;
-use sing_sdk::program::{self, Local};
 use sing_sdk::{args, process};
 use wasi_core::Wasi;
-use wasi_core::errno::{self, number};
+use wasi_core::running::{self, World, bytes};
 use wasi_core::settings::{Preopen, Settings};
-use wasi_core::sing::{Merged, Sing, Sink};
+use wasi_core::sing::{Merged, Sing, Sink, named_chance};
+use wasi_core::tcp::{self, Port};
 
-mod exports;
+wasi_core::exports!(crate::end);
 
 sing_sdk::manifest! {
     name: "wasi-adapter",
@@ -31,36 +31,24 @@ sing_sdk::manifest! {
         stdout: optional PipeContract.Imp:Start,
         stderr: optional PipeContract.Imp:Start,
         names: optional NamespaceContract.Imp:Start,
+        /// Ports at which the program listens.
+        listener0: optional TcpConnectionContract.Imp:Listens,
+        listener1: optional TcpConnectionContract.Imp:Listens,
+        listener2: optional TcpConnectionContract.Imp:Listens,
+        listener3: optional TcpConnectionContract.Imp:Listens,
         /// Directories for the program, named by its settings.
         directories: many DirectoryContract.Imp:Ready,
     },
 }
 
-type World = Wasi<Sing<Merged>>;
-
-/// The program's world, from its start on.
-static WORLD: Local<World> = Local::new();
-
 /// Status of a program that does not begin because what it is to be given is not there.
 const NOT_THERE: i32 = 1;
 
-/// Answers a call of the program's.
-fn call(work: impl FnOnce(&mut World) -> errno::Result) -> i32 {
-    WORLD.with(|world| match world {
-        Some(wasi) => number(work(wasi)),
-        // Its start function runs before there is a world.
-        None => number(Err(errno::Errno::Badf)),
-    })
-}
-
-/// Ends the program. What it wrote to the log is there, with or without an end of its last line.
+/// Ends the program.
 fn end(status: i32) -> ! {
-    WORLD.with(|world| drop(world.take()));
+    running::leave();
+    tcp::linger();
     process::exit(status)
-}
-
-fn bytes(words: Vec<String>) -> Vec<Vec<u8>> {
-    words.into_iter().map(String::into_bytes).collect()
 }
 
 fn sink(pipe: Option<Writer>) -> Sink {
@@ -77,24 +65,11 @@ fn directories(
         let root = root.and_then(Result::ok);
         return Ok(root.map(|root| ("/".into(), root)).into_iter().collect());
     };
-    let mut given = startup::directories();
-    let mut all = Vec::new();
-    for preopen in preopens {
-        let wrong = |reason: Error| format!("the directory {}: {reason}", preopen.name);
-        let mut directory = match (&preopen.path, names.as_mut()) {
-            (None, _) => given
-                .next()
-                .map(Directory::from_channel)
-                .ok_or_else(|| wrong(Error::NotFound))?,
-            (Some(path), Some(names)) => Directory::open(names, path).map_err(wrong)?,
-            (Some(_), None) => return Err("no name server: no directory has a path".into()),
-        };
-        if !preopen.change {
-            directory = directory.open_directory_to_read("").map_err(wrong)?;
-        }
-        all.push((preopen.name, directory));
-    }
-    Ok(all)
+    let named = |path: &str| match names {
+        Some(names) => Directory::open(names, path),
+        None => Err(Error::NotFound),
+    };
+    running::directories(preopens, named, startup::directories())
 }
 
 /// Makes the program's world.
@@ -103,13 +78,28 @@ fn world(settings: Settings) -> Result<World, String> {
     let directories = directories(&mut names, settings.preopens)?;
     let too_many = |_| String::from("more directories than a program can have open");
     let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
-    let mut wasi = Wasi::new(Sing::new(Merged, names), arguments, environment);
+    let mut wasi = Wasi::new(
+        Sing::new(Merged, names.map(named_chance)),
+        arguments,
+        environment,
+    );
     let [stdin, stdout, stderr] = settings.terminals;
     wasi.add_source(io::stdin(), stdin).map_err(too_many)?;
     wasi.add_sink(sink(io::take_stdout()), stdout)
         .map_err(too_many)?;
     wasi.add_sink(sink(io::take_stderr()), stderr)
         .map_err(too_many)?;
+    // As elsewhere, they have the first numbers behind the streams.
+    let listeners = [
+        startup::listener0(),
+        startup::listener1(),
+        startup::listener2(),
+        startup::listener3(),
+    ];
+    for listens in listeners.into_iter().flatten() {
+        let port = Port::new(listens).map_err(|e| format!("a socket that listens: {e}"))?;
+        wasi.add_listener(Box::new(port)).map_err(too_many)?;
+    }
     for (name, directory) in directories {
         wasi.add_directory(directory, name.into_bytes())
             .map_err(too_many)?;
@@ -127,12 +117,11 @@ fn main() -> i32 {
         }
     };
     match world(settings) {
-        Ok(wasi) => WORLD.with(|world| *world = Some(wasi)),
+        Ok(wasi) => running::start(wasi),
         Err(reason) => {
             eprintln!("wasi: {reason}");
             return NOT_THERE;
         }
     }
-    program::start();
     end(0)
 }

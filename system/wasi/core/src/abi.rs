@@ -75,6 +75,11 @@ pub mod rights {
     pub const SOURCE: u64 = FD_READ | FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE;
     /// Those of a stream that is written.
     pub const SINK: u64 = FD_WRITE | FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE;
+    /// Those of a socket that listens.
+    pub const LISTENER: u64 =
+        FD_READ | FD_FDSTAT_SET_FLAGS | FD_FILESTAT_GET | POLL_FD_READWRITE | SOCK_ACCEPT;
+    /// Those of a connection.
+    pub const SOCKET: u64 = SOURCE | SINK | SOCK_SHUTDOWN;
 }
 
 /// Flags of descriptors.
@@ -118,6 +123,7 @@ pub mod filetype {
     pub const CHARACTER_DEVICE: u8 = 2;
     pub const DIRECTORY: u8 = 3;
     pub const REGULAR_FILE: u8 = 4;
+    pub const SOCKET_STREAM: u8 = 6;
     pub const SYMBOLIC_LINK: u8 = 7;
 }
 

@@ -14,7 +14,7 @@ use crate::{PIECE, Wasi};
 const MOST: u64 = i32::MAX as u64;
 
 /// A place in a list of buffers.
-struct Cursor {
+pub(crate) struct Cursor {
     list: u32,
     count: u32,
     next: u32,
@@ -33,7 +33,7 @@ fn not_open(reason: Errno) -> Errno {
 }
 
 /// What has been done counts; only if that is nothing, why.
-fn so_far(done: u64, reason: Errno) -> Result<u64> {
+pub(crate) fn so_far(done: u64, reason: Errno) -> Result<u64> {
     if done > 0 { Ok(done) } else { Err(reason) }
 }
 
@@ -46,7 +46,7 @@ fn place(offset: u64) -> Result<u64> {
 
 impl<H: Host> Wasi<H> {
     /// All bytes of a list of buffers, and a place at its beginning.
-    fn buffers(&mut self, list: u32, count: u32) -> Result<(Cursor, u64)> {
+    pub(crate) fn buffers(&mut self, list: u32, count: u32) -> Result<(Cursor, u64)> {
         self.check(list, u64::from(count) * 8)?;
         let mut total = 0;
         for number in 0..count {
@@ -142,8 +142,11 @@ impl<H: Host> Wasi<H> {
                 file.offset = offset + done;
                 done
             }
-            Object::Source(_) => self.read_source(fd, &mut cursor, total)?,
+            Object::Source(_) | Object::Socket(_) => {
+                self.read_source(fd, &mut cursor, total, false)?
+            }
             Object::Directory(_) => return Err(Errno::Isdir),
+            Object::Listener(_) => return Err(Errno::Notconn),
             Object::Sink(_) => return Err(Errno::Badf),
         };
         self.store_u32(out, done as u32)
@@ -159,7 +162,7 @@ impl<H: Host> Wasi<H> {
         match &self.table.get(fd)?.object {
             Object::File(_) => {}
             Object::Directory(_) => return Err(Errno::Isdir),
-            Object::Source(_) | Object::Sink(_) => return Err(Errno::Spipe),
+            _ => return Err(Errno::Spipe),
         }
         let done = self.read_file(fd, place(offset)?, &mut cursor, total)?;
         self.store_u32(out, done as u32)
@@ -192,16 +195,26 @@ impl<H: Host> Wasi<H> {
         self.scatter(cursor, &block, 0, count.min(want))
     }
 
-    /// What there is of a stream, after waiting for anything at all.
-    fn read_source(&mut self, fd: u32, cursor: &mut Cursor, total: u64) -> Result<u64> {
+    /// What there is of a stream, after waiting for anything at all. It may stay there.
+    pub(crate) fn read_source(
+        &mut self,
+        fd: u32,
+        cursor: &mut Cursor,
+        total: u64,
+        stays: bool,
+    ) -> Result<u64> {
         if total == 0 {
             return Ok(0);
         }
         let descriptor = self.table.get(fd)?;
         descriptor.has(rights::FD_READ).map_err(not_open)?;
         let waits = !descriptor.is(fdflags::NONBLOCK);
-        let Object::Source(open) = &mut descriptor.object else {
-            return Err(Errno::Badf);
+        let Some(open) = descriptor.object.source_mut() else {
+            // Of a connection, it was shut down.
+            return match descriptor.object {
+                Object::Socket(_) => Ok(0),
+                _ => Err(Errno::Badf),
+            };
         };
         let mut rest = match open.rest.take() {
             Some(rest) => rest,
@@ -218,9 +231,11 @@ impl<H: Host> Wasi<H> {
         let count = (rest.len - rest.used).min(total as usize);
         let moved = self.scatter(cursor, &rest.block, rest.used, count);
         // Of a buffer that is not there, the bytes stay for the next read.
-        rest.used += *moved.as_ref().unwrap_or(&0);
+        if !stays {
+            rest.used += *moved.as_ref().unwrap_or(&0);
+        }
         if rest.used < rest.len
-            && let Object::Source(open) = &mut self.table.get(fd)?.object
+            && let Some(open) = self.table.get(fd)?.object.source_mut()
         {
             open.rest = Some(rest);
         }
@@ -242,7 +257,8 @@ impl<H: Host> Wasi<H> {
                 file.offset = end;
                 done
             }
-            Object::Sink(_) => self.write_sink(fd, &mut cursor, total)?,
+            Object::Sink(_) | Object::Socket(_) => self.write_sink(fd, &mut cursor, total)?,
+            Object::Listener(_) => return Err(Errno::Notconn),
             Object::Directory(_) | Object::Source(_) => return Err(Errno::Badf),
         };
         self.store_u32(out, done as u32)
@@ -258,7 +274,7 @@ impl<H: Host> Wasi<H> {
         match &self.table.get(fd)?.object {
             Object::File(_) => {}
             Object::Directory(_) => return Err(Errno::Badf),
-            Object::Source(_) | Object::Sink(_) => return Err(Errno::Spipe),
+            _ => return Err(Errno::Spipe),
         }
         let (done, _) = self.write_file(fd, place(offset)?, false, &mut cursor, total)?;
         self.store_u32(out, done as u32)
@@ -319,7 +335,7 @@ impl<H: Host> Wasi<H> {
         }
     }
 
-    fn write_sink(&mut self, fd: u32, cursor: &mut Cursor, total: u64) -> Result<u64> {
+    pub(crate) fn write_sink(&mut self, fd: u32, cursor: &mut Cursor, total: u64) -> Result<u64> {
         let mut done = 0;
         self.table
             .get(fd)?
@@ -338,7 +354,7 @@ impl<H: Host> Wasi<H> {
     fn sink_piece(&mut self, fd: u32, want: usize, cursor: &mut Cursor) -> Result {
         let descriptor = self.table.get(fd)?;
         if descriptor.is(fdflags::NONBLOCK)
-            && let Object::Sink(sink) = &descriptor.object
+            && let Some(sink) = descriptor.object.sink()
             && !sink.is_ready()
         {
             return Err(Errno::Again);
@@ -346,10 +362,13 @@ impl<H: Host> Wasi<H> {
         let mut block = self.host.block(want)?;
         // The list is only read meanwhile, so all of it is there.
         self.gather(cursor, &mut block, want)?;
-        match &mut self.table.get(fd)?.object {
-            Object::Sink(sink) => sink.send(block),
-            _ => Err(Errno::Badf),
-        }
+        let object = &mut self.table.get(fd)?.object;
+        // Of a connection, it may have been shut down.
+        let gone = match object {
+            Object::Socket(_) => Errno::Pipe,
+            _ => Errno::Badf,
+        };
+        object.sink_mut().ok_or(gone)?.send(block)
     }
 
     /// `fd_seek`.
@@ -364,8 +383,8 @@ impl<H: Host> Wasi<H> {
             rights::FD_SEEK
         };
         let other = match self.table.get(fd)?.object {
-            Object::Source(_) | Object::Sink(_) => Errno::Spipe,
-            _ => Errno::Badf,
+            Object::File(_) | Object::Directory(_) => Errno::Badf,
+            _ => Errno::Spipe,
         };
         let (open, _) = self.table.file(fd, right, other)?;
         let from = match whence {

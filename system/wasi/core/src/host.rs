@@ -17,6 +17,8 @@ pub trait Host {
     type Source: Source<Block = Self::Block>;
     /// A stream that is written.
     type Sink: Sink<Block = Self::Block>;
+    /// A socket that listens.
+    type Listener: Listener<Source = Self::Source, Sink = Self::Sink>;
 
     /// Bytes of the program's memory.
     fn size(&self) -> u64;
@@ -44,8 +46,14 @@ pub trait Host {
     /// # Errors
     /// If there are none.
     fn random(&mut self, out: &mut [u8]) -> Result;
-    /// Waits until one of the streams is ready, so long at most; it may return sooner.
-    fn wait(&mut self, sources: &[&Self::Source], sinks: &[&Self::Sink], nanos: Option<u64>);
+    /// Waits until one of the streams or sockets is ready, so long at most; it may return sooner.
+    fn wait(
+        &mut self,
+        sources: &[&Self::Source],
+        sinks: &[&Self::Sink],
+        listeners: &[&Self::Listener],
+        nanos: Option<u64>,
+    );
     /// Lets others run.
     fn pause(&mut self);
 }
@@ -179,6 +187,21 @@ pub trait Sink {
     /// # Errors
     /// `Pipe` if nobody reads.
     fn send(&mut self, block: Self::Block) -> Result;
+    /// Whether that would not wait.
+    fn is_ready(&self) -> bool;
+}
+
+/// A socket that listens.
+pub trait Listener {
+    /// What is read of a connection.
+    type Source;
+    /// What is written of it.
+    type Sink;
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Why it cannot be taken.
+    fn accept(&mut self) -> Result<(Self::Source, Self::Sink)>;
     /// Whether that would not wait.
     fn is_ready(&self) -> bool;
 }

@@ -20,21 +20,26 @@ extern crate alloc;
 extern crate std;
 
 pub mod abi;
+pub mod cgi;
 mod clock;
 mod data;
 mod directory;
 pub mod errno;
+mod exports;
 pub mod host;
 mod memory;
 mod names;
 mod path;
 mod poll;
 mod random;
+pub mod running;
 pub mod settings;
 pub mod sing;
+mod socket;
 mod stat;
 mod strings;
 mod table;
+pub mod tcp;
 
 #[cfg(test)]
 mod tests;
@@ -100,14 +105,5 @@ impl<H: Host> Wasi<H> {
     /// Always.
     pub const fn proc_raise(&mut self, _signal: u32) -> errno::Result {
         Err(Errno::Notsup)
-    }
-
-    /// `sock_accept`, `sock_recv`, `sock_send`, `sock_shutdown`: no descriptor is a socket.
-    ///
-    /// # Errors
-    /// Always.
-    pub fn no_socket(&mut self, fd: u32) -> errno::Result {
-        self.table.get(fd)?;
-        Err(Errno::Notsock)
     }
 }

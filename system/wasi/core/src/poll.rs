@@ -8,7 +8,7 @@ use crate::Wasi;
 use crate::abi::{Layout, rights};
 use crate::clock::REALTIME;
 use crate::errno::{Errno, Result};
-use crate::host::{File, Host, Sink, Source};
+use crate::host::{File, Host, Listener, Sink, Source};
 use crate::table::{Object, Table};
 use alloc::vec::Vec;
 
@@ -26,7 +26,8 @@ const ABSTIME: u16 = 1;
 /// The other side has closed the stream.
 const HANGUP: u16 = 1;
 
-/// Streams that one wait is for; a program has three, and gets no more.
+/// Streams and sockets that one wait is for, in each direction. What is beyond that is looked at when the wait
+/// is over.
 const STREAMS: usize = 32;
 
 /// How long a wait lasts at most if it ends at a time of day, which may be set meanwhile.
@@ -150,13 +151,19 @@ impl<H: Host> Wasi<H> {
                 Ok(a) => State::Ready(a.bytes.saturating_sub(open.offset), 0),
                 Err(errno) => State::Wrong(errno),
             },
-            Object::Source(open) => match &open.rest {
-                Some(rest) => State::Ready((rest.len - rest.used) as u64, 0),
-                None if open.source.has_ended() => State::Ready(0, HANGUP),
-                None if open.source.is_ready() => State::Ready(1, 0),
-                None => State::Waits,
+            Object::Listener(listener) if listener.is_ready() => State::Ready(1, 0),
+            Object::Listener(_) => State::Waits,
+            object => match object.source() {
+                Some(open) => match &open.rest {
+                    Some(rest) => State::Ready((rest.len - rest.used) as u64, 0),
+                    None if open.source.has_ended() => State::Ready(0, HANGUP),
+                    None if open.source.is_ready() => State::Ready(1, 0),
+                    None => State::Waits,
+                },
+                // Of a connection, it was shut down.
+                None if matches!(object, Object::Socket(_)) => State::Ready(0, HANGUP),
+                None => State::Wrong(Errno::Badf),
             },
-            _ => State::Wrong(Errno::Badf),
         })
     }
 
@@ -172,9 +179,12 @@ impl<H: Host> Wasi<H> {
         }
         match &descriptor.object {
             Object::File(_) => State::Ready(1, 0),
-            Object::Sink(sink) if sink.is_ready() => State::Ready(1, 0),
-            Object::Sink(_) => State::Waits,
-            _ => State::Wrong(Errno::Badf),
+            object => match object.sink() {
+                Some(sink) if sink.is_ready() => State::Ready(1, 0),
+                Some(_) => State::Waits,
+                None if matches!(object, Object::Socket(_)) => State::Ready(0, HANGUP),
+                None => State::Wrong(Errno::Badf),
+            },
         }
     }
 
@@ -207,19 +217,14 @@ fn wait<H: Host>(
     nanos: Option<u64>,
 ) {
     let object = |fd: &u32| table.look(*fd).ok().map(|d| &d.object);
-    let sources: Vec<&H::Source> = read
-        .iter()
-        .filter_map(|fd| match object(fd) {
-            Some(Object::Source(open)) => Some(&open.source),
-            _ => None,
-        })
-        .collect();
-    let sinks: Vec<&H::Sink> = written
-        .iter()
-        .filter_map(|fd| match object(fd) {
-            Some(Object::Sink(sink)) => Some(sink),
-            _ => None,
-        })
-        .collect();
-    host.wait(&sources, &sinks, nanos);
+    let sources = read.iter().filter_map(|fd| object(fd)?.source());
+    let sources: Vec<&H::Source> = sources.map(|open| &open.source).collect();
+    let sinks = written.iter().filter_map(|fd| object(fd)?.sink());
+    let sinks: Vec<&H::Sink> = sinks.collect();
+    let listeners = read.iter().filter_map(|fd| match object(fd)? {
+        Object::Listener(listener) => Some(listener),
+        _ => None,
+    });
+    let listeners: Vec<&H::Listener> = listeners.collect();
+    host.wait(&sources, &sinks, &listeners, nanos);
 }

@@ -51,30 +51,64 @@ impl Memory for Merged {
     }
 }
 
-type Chance = EntropyContract::Imp<EntropyContract::Ready>;
+/// A source of random bytes: so many in a block, or none. A function, so that a program which is given a
+/// source imports nothing by which it could find one.
+pub type Chance = Box<dyn FnMut(usize) -> Option<Vector<u8>>>;
+
+type Source = EntropyContract::Imp<EntropyContract::Ready>;
+
+/// The source that has a name, if it is found when bytes are asked for.
+#[must_use]
+pub fn named_chance(mut names: Names) -> Chance {
+    let mut client = Client::new(CHANCE, |names, path| {
+        let (source, exp) = EntropyContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(source.recv_success()?)
+    });
+    Box::new(move |len| client.ask(&mut names, |source| fill(source, len)).ok()?)
+}
+
+/// A source that the process was given.
+#[must_use]
+pub fn given_chance(source: Source) -> Chance {
+    let mut place = Some(source);
+    Box::new(move |len| {
+        let (block, source) = fill(place.take()?, len).ok()?;
+        place = Some(source);
+        block
+    })
+}
+
+/// Asks a source for so many random bytes; none if it has not enough.
+fn fill(source: Source, len: usize) -> core::result::Result<(Option<Vector<u8>>, Source), Closed> {
+    use EntropyContract::imp::Ready_Fill as Reply;
+    match source.call_fill(Vector::new(len).map_err(|_| Closed)?) {
+        Reply::Filled(block, source) => Ok((Some(block), source)),
+        Reply::NotFilled(_, source) => Ok((None, source)),
+        Reply::Closed => Err(Closed),
+    }
+}
 
 /// This system.
-#[derive(Debug)]
 pub struct Sing<M> {
     /// The program's memory.
     pub memory: M,
-    names: Option<Names>,
-    chance: Client<Chance>,
+    chance: Option<Chance>,
     bounce: Box<[u8]>,
 }
 
+impl<M> core::fmt::Debug for Sing<M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Sing")
+    }
+}
+
 impl<M> Sing<M> {
-    /// With a channel to the name server, over which random bytes are found.
+    /// With a source of random bytes, if there is one.
     #[must_use]
-    pub fn new(memory: M, names: Option<Names>) -> Self {
-        let chance = Client::new(CHANCE, |names, path| {
-            let (source, exp) = EntropyContract::new_channel()?;
-            names.bind(path, exp)?;
-            Ok(source.recv_success()?)
-        });
+    pub fn new(memory: M, chance: Option<Chance>) -> Self {
         Sing {
             memory,
-            names,
             chance,
             bounce: vec![0; BOUNCE].into(),
         }
@@ -87,6 +121,7 @@ impl<M: Memory> Host for Sing<M> {
     type Directory = Directory;
     type Source = Reader;
     type Sink = Sink;
+    type Listener = Box<dyn Listens>;
 
     fn size(&self) -> u64 {
         self.memory.size()
@@ -129,18 +164,9 @@ impl<M: Memory> Host for Sing<M> {
     }
 
     fn random(&mut self, out: &mut [u8]) -> Result {
-        use EntropyContract::imp::Ready_Fill as Reply;
-        let names = self.names.as_mut().ok_or(Errno::Io)?;
         let len = out.len();
-        let asked = self.chance.ask(names, |source| {
-            match source.call_fill(Vector::new(len).map_err(|_| Closed)?) {
-                Reply::Filled(block, source) => Ok((Some(block), source)),
-                Reply::NotFilled(_, source) => Ok((None, source)),
-                Reply::Closed => Err(Closed),
-            }
-        });
-        match asked {
-            Ok(Some(block)) if block.len() == len => {
+        match self.chance.as_mut().and_then(|chance| chance(len)) {
+            Some(block) if block.len() == len => {
                 block.block().read(0, out);
                 Ok(())
             }
@@ -148,13 +174,20 @@ impl<M: Memory> Host for Sing<M> {
         }
     }
 
-    fn wait(&mut self, sources: &[&Reader], sinks: &[&Sink], nanos: Option<u64>) {
+    fn wait(
+        &mut self,
+        sources: &[&Reader],
+        sinks: &[&Sink],
+        listeners: &[&Box<dyn Listens>],
+        nanos: Option<u64>,
+    ) {
         let timeout = nanos.map_or(Timeout::FOREVER, |n| Duration::from_nanos(n).into());
         let mut select = Select::<{ sing_sdk::select::MAX }>::new();
         let handles = sources
             .iter()
             .map(|source| source.handle())
             .chain(sinks.iter().map(|sink| sink.handle()))
+            .chain(listeners.iter().map(|listener| listener.handle()))
             .filter(|handle| *handle != Handle::NONE);
         let mut none = true;
         for handle in handles.take(sing_sdk::select::MAX) {
@@ -185,6 +218,43 @@ pub enum Sink {
     Pipe(Writer),
     /// The system's log, for a program that nobody listens to.
     Log(Box<DebugLog>),
+    /// Whatever the adapter has in its place.
+    Other(Box<dyn Stream>),
+}
+
+/// What an adapter gives a program as a socket that listens ([`crate::tcp`] has one).
+pub trait Listens {
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Why it cannot be taken.
+    fn accept(&mut self) -> Result<(Reader, Sink)>;
+    /// What to wait for until there is one.
+    fn handle(&self) -> Handle;
+}
+
+impl host::Listener for Box<dyn Listens> {
+    type Source = Reader;
+    type Sink = Sink;
+
+    fn accept(&mut self) -> Result<(Reader, Sink)> {
+        (**self).accept()
+    }
+
+    fn is_ready(&self) -> bool {
+        look(self.handle()) != Some(None)
+    }
+}
+
+/// What an adapter puts in a stream's place.
+pub trait Stream: core::fmt::Debug {
+    /// Takes a block.
+    ///
+    /// # Errors
+    /// `Pipe` if nobody reads.
+    fn send(&mut self, block: Vector<u8>) -> Result;
+    /// What to wait for until it takes the next one; nothing if it does at once.
+    fn handle(&self) -> Handle;
 }
 
 impl Waitable for Sink {
@@ -192,6 +262,7 @@ impl Waitable for Sink {
         match self {
             Sink::Pipe(writer) => writer.handle(),
             Sink::Log(_) => Handle::NONE,
+            Sink::Other(stream) => stream.handle(),
         }
     }
 }
@@ -201,14 +272,12 @@ impl host::Sink for Sink {
 
     fn send(&mut self, block: Vector<u8>) -> Result {
         match self {
-            Sink::Pipe(writer) => writer.send(block).map_err(|error| match error {
-                Error::Closed => Errno::Pipe,
-                other => errno(other),
-            }),
+            Sink::Pipe(writer) => writer.send(block).map_err(writing),
             Sink::Log(log) => {
                 log.write(&block.to_vec());
                 Ok(())
             }
+            Sink::Other(stream) => stream.send(block),
         }
     }
 
@@ -218,7 +287,7 @@ impl host::Sink for Sink {
 }
 
 /// What a look at an endpoint finds: nothing to look at, nothing there, or a message's tag.
-fn look(handle: Handle) -> Option<Option<i32>> {
+pub(crate) fn look(handle: Handle) -> Option<Option<i32>> {
     if handle == Handle::NONE {
         return None;
     }
@@ -243,6 +312,15 @@ impl host::Source for Reader {
 
     fn has_ended(&self) -> bool {
         look(self.handle()).is_none_or(|tag| tag.is_some_and(|tag| tag < 0))
+    }
+}
+
+/// The reason for which a block was not written to a pipe.
+#[must_use]
+pub fn writing(error: Error) -> Errno {
+    match error {
+        Error::Closed => Errno::Pipe,
+        other => errno(other),
     }
 }
 

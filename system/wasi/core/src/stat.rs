@@ -73,7 +73,7 @@ impl<H: Host> Wasi<H> {
             Object::Directory(open) => {
                 filestat(device(open.origin), &open.directory.attributes("", true)?)
             }
-            Object::Source(_) | Object::Sink(_) => Layout::new().with(16, [d.filetype]),
+            _ => Layout::new().with(16, [d.filetype]),
         };
         self.store(out, &stat.0)
     }
@@ -182,7 +182,7 @@ impl<H: Host> Wasi<H> {
         let done = match &mut d.object {
             Object::File(open) => granted.and_then(|()| open.file.sync()),
             Object::Directory(open) => granted.and_then(|()| open.directory.sync()),
-            Object::Source(_) | Object::Sink(_) => Err(Errno::Inval),
+            _ => Err(Errno::Inval),
         };
         match done {
             // What is open for reading has nothing of its own to be made safe.
@@ -210,7 +210,7 @@ impl<H: Host> Wasi<H> {
             Object::Directory(open) => {
                 granted.and_then(|()| open.directory.set_times("", true, accessed, modified))
             }
-            Object::Source(_) | Object::Sink(_) => Err(Errno::Badf),
+            _ => Err(Errno::Badf),
         }
     }
 

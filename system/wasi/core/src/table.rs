@@ -47,6 +47,14 @@ pub(crate) enum Object<H: Host> {
     Sink(H::Sink),
     File(OpenFile<H>),
     Directory(OpenDirectory<H>),
+    Listener(H::Listener),
+    Socket(OpenSocket<H>),
+}
+
+/// A connection; what of it was shut down is gone.
+pub(crate) struct OpenSocket<H: Host> {
+    pub input: Option<OpenSource<H>>,
+    pub output: Option<H::Sink>,
 }
 
 impl<H: Host> Object<H> {
@@ -57,6 +65,42 @@ impl<H: Host> Object<H> {
             Object::Sink(_) => rights::SINK,
             Object::File(_) => rights::FILE,
             Object::Directory(_) => rights::DIRECTORY,
+            Object::Listener(_) => rights::LISTENER,
+            Object::Socket(_) => rights::SOCKET,
+        }
+    }
+
+    /// What is read of a stream or a connection.
+    pub fn source(&self) -> Option<&OpenSource<H>> {
+        match self {
+            Object::Source(source) => Some(source),
+            Object::Socket(socket) => socket.input.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn source_mut(&mut self) -> Option<&mut OpenSource<H>> {
+        match self {
+            Object::Source(source) => Some(source),
+            Object::Socket(socket) => socket.input.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// What is written of one.
+    pub fn sink(&self) -> Option<&H::Sink> {
+        match self {
+            Object::Sink(sink) => Some(sink),
+            Object::Socket(socket) => socket.output.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn sink_mut(&mut self) -> Option<&mut H::Sink> {
+        match self {
+            Object::Sink(sink) => Some(sink),
+            Object::Socket(socket) => socket.output.as_mut(),
+            _ => None,
         }
     }
 }
@@ -238,11 +282,15 @@ impl<H: Host> Wasi<H> {
         Ok(())
     }
 
-    /// `fd_prestat_get`.
+    /// `fd_prestat_get`. A socket that listens says that it is a preopen of no kind that is known, so that
+    /// a program which looks for its directories goes on behind it.
     ///
     /// # Errors
     /// `Badf` for what is no preopen.
     pub fn fd_prestat_get(&mut self, fd: u32, out: u32) -> Result {
+        if let Object::Listener(_) = self.table.get(fd)?.object {
+            return self.store(out, &[1, 0, 0, 0, 0, 0, 0, 0]);
+        }
         let len = self.preopen_name(fd)?.len() as u32;
         let mut prestat = [0; 8];
         prestat[4..].copy_from_slice(&len.to_le_bytes());

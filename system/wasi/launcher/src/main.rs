@@ -1,8 +1,8 @@
 //! Runs one program and ends as it does: the main program of the system that `sing run` makes.
 //!
-//! `wasi-launcher AWAITED IMAGE ARGUMENT...` waits until there is something at the paths of AWAITED
-//! (with commas between them, or nothing), starts the image with these arguments, and connects its
-//! standard streams with the console device. As that has one way out, each piece of output goes
+//! `wasi-launcher AWAITED LISTENING IMAGE ARGUMENT...` waits until there is something at the paths of AWAITED
+//! (with commas between them, or nothing), listens at the addresses of LISTENING (the same), starts the image with
+//! these arguments, and connects its standard streams with the console device. As that has one way out, each piece of output goes
 //! there as a frame: the stream's number (1 or 2), the piece's length in four bytes with the least
 //! first, and the piece. `sing run` takes the frames apart.
 //!
@@ -18,15 +18,17 @@ extern crate alloc;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use core::time::Duration;
 use sing_sdk::console::{self, LINE_INPUT, LINE_OUTPUT};
 use sing_sdk::contracts::PipeContract;
 use sing_sdk::io::{Reader, Writer};
 use sing_sdk::names::Names;
+use sing_sdk::net::Listener;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, Exit, NotMade};
 use sing_sdk::sync::{Interrupt, Mutex, wait};
-use sing_sdk::time::{self, Timeout};
+use sing_sdk::time::{Timeout, sleep, uptime};
 use sing_sdk::{args, thread};
 
 sing_sdk::manifest! {
@@ -40,9 +42,14 @@ sing_sdk::manifest! {
 const TRAPPED: i32 = 134;
 /// The status of a system whose program could not be started.
 const NOT_STARTED: i32 = 126;
-/// How long it waits for the paths, and between two looks.
+/// How long it waits for the paths: the program says what it misses.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The program's start-up endpoints for ports at which it listens; `sing run` names no more.
+const LISTENERS: [&str; 4] = ["listener0", "listener1", "listener2", "listener3"];
+/// Between two attempts to listen.
 const LOOK: Duration = Duration::from_millis(2);
+/// Connections that wait to be taken, at a port.
+const BACKLOG: u32 = 64;
 /// Bytes of input that are taken at a time.
 const INPUT: usize = 4096;
 
@@ -50,22 +57,24 @@ const INPUT: usize = 4096;
 fn main() -> Result<i32, Error> {
     let mut words = args::rest().into_iter();
     let awaited = words.next().ok_or(Error::BadArgument)?;
+    let listening = words.next().ok_or(Error::BadArgument)?;
     let image = words.next().ok_or(Error::BadArgument)?;
     let names = startup::names().ok_or(Error::NotFound)?;
     let mut names = Names::new(names)?;
-    await_paths(
-        &mut names,
-        awaited.split(',').filter(|path| !path.is_empty()),
-    );
+    let awaited = awaited.split(',').filter(|path| !path.is_empty());
+    names.await_paths(awaited, PATIENCE);
     let output: &'static Mutex<Output> =
         alloc::boxed::Box::leak(alloc::boxed::Box::new(Mutex::new(Output {
             room: Interrupt::new(LINE_OUTPUT)?,
         })));
-    let started = start(&mut names, &image, words.collect());
+    let started = listen(&mut names, &listening).and_then(|listeners| {
+        let started = start(&mut names, &image, words.collect(), listeners);
+        started.map_err(|e| alloc::format!("the program cannot be started: {e}"))
+    });
     let (child, streams) = match started {
         Ok(started) => started,
         Err(e) => {
-            let text = alloc::format!("sing run: the program cannot be started: {e}\n");
+            let text = alloc::format!("sing run: {e}\n");
             output.lock().put(2, text.as_bytes());
             return Ok(NOT_STARTED);
         }
@@ -100,14 +109,24 @@ fn main() -> Result<i32, Error> {
     })
 }
 
-/// Waits until there is something at each path, but not for ever: the program says what it misses.
-fn await_paths<'a>(names: &mut Names, paths: impl Iterator<Item = &'a str>) {
-    let until = time::uptime() + PATIENCE;
-    for path in paths {
-        while names.find(path).is_err() && time::uptime() < until {
-            thread::sleep(LOOK);
+/// Listens at these addresses.
+fn listen(names: &mut Names, addresses: &str) -> Result<Vec<Listener>, String> {
+    let addresses = addresses.split(',').filter(|address| !address.is_empty());
+    let each = addresses.map(|address| {
+        let wrong = |error: Error| alloc::format!("--tcplisten {address}: {error}");
+        let local: SocketAddr = address.parse().map_err(|_| wrong(Error::BadArgument))?;
+        // The network starts when it is asked for, and may first have to find its devices.
+        let end = uptime() + PATIENCE;
+        loop {
+            match Listener::new(names, "/tcp", local, BACKLOG) {
+                Err(Error::NotFound | Error::Network(TcpFault::Down)) if uptime() < end => {
+                    sleep(LOOK);
+                }
+                made => return made.map_err(wrong),
+            }
         }
-    }
+    });
+    each.collect()
 }
 
 /// The other ends of the program's standard streams.
@@ -118,7 +137,12 @@ struct Streams {
 }
 
 /// Makes the program's process, which does not run yet.
-fn start(names: &mut Names, image: &str, words: Vec<String>) -> Result<(Child, Streams), NotMade> {
+fn start(
+    names: &mut Names,
+    image: &str,
+    words: Vec<String>,
+    listeners: Vec<Listener>,
+) -> Result<(Child, Streams), NotMade> {
     let failed = |e| NotMade::new(image, e);
     let (stdin, input) = PipeContract::new_channel().map_err(failed)?;
     let (output, stdout) = PipeContract::new_channel().map_err(failed)?;
@@ -138,6 +162,10 @@ fn start(names: &mut Names, image: &str, words: Vec<String>) -> Result<(Child, S
     }
     if asks("names") {
         child = child.endpoint("names", own);
+    }
+    for (listener, name) in listeners.into_iter().zip(LISTENERS) {
+        let channel = listener.into_channel().map_err(failed)?;
+        child = child.endpoint(name, channel);
     }
     let streams = Streams {
         stdin,

@@ -8,7 +8,7 @@ use sing_sdk::prelude::*;
 use wasi_core::Wasi;
 use wasi_core::abi::rights;
 use wasi_core::errno::Result;
-use wasi_core::sing::{Memory, Sing, Sink};
+use wasi_core::sing::{Memory, Sing, Sink, named_chance};
 
 /// Places in the memory: a path, another one, a list, results, data.
 const PATH: u32 = 0x100;
@@ -49,7 +49,11 @@ impl Program {
         let (input, stdin) = PipeContract::new_channel()?;
         let (stdout, output) = PipeContract::new_channel()?;
         let memory = Bytes(vec![0; SIZE]);
-        let mut wasi = Wasi::new(Sing::new(memory, Some(names)), Vec::new(), Vec::new());
+        let mut wasi = Wasi::new(
+            Sing::new(memory, Some(named_chance(names))),
+            Vec::new(),
+            Vec::new(),
+        );
         let full = |_| Error::NoResources;
         wasi.add_source(Reader::new(stdin), false).map_err(full)?;
         wasi.add_sink(Sink::Pipe(Writer::new(stdout)), false)

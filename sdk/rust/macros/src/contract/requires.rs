@@ -1,12 +1,12 @@
 //! The requirement of a message, as a function of its arguments that can run while a program is
-//! compiled. Whole numbers are computed in 128 bits; a condition that overflows even those, or
+//! compiled, unless a length occurs in it. Whole numbers are computed in 128 bits; a condition that overflows even those, or
 //! divides by zero, does not hold.
 
 use super::types;
 use crate::names;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
-use sing_contract::model::{Condition, Field, Kind, Message, Model, Scalar, Term, Type};
+use sing_contract::model::{Condition, Content, Field, Kind, Message, Model, Scalar, Term, Type};
 
 /// The arguments that conditions speak of, in order.
 fn spoken_of(message: &Message) -> Vec<&Field> {
@@ -21,12 +21,22 @@ fn spoken_of(message: &Message) -> Vec<&Field> {
 fn collect<'a>(term: &'a Term, into: &mut Vec<&'a String>) {
     match term {
         Term::Int(_) | Term::Bool(_) | Term::Enum(..) => {}
-        Term::Value { path, .. } => into.extend(path.first()),
+        Term::Value { path, .. } | Term::Length { path, .. } => into.extend(path.first()),
         Term::Not(inner) | Term::Negative(inner) => collect(inner, into),
         Term::Binary { left, right, .. } => {
             collect(left, into);
             collect(right, into);
         }
+    }
+}
+
+/// Whether a length occurs in a term, which is not known while a program is compiled.
+fn counts(term: &Term) -> bool {
+    match term {
+        Term::Length { .. } => true,
+        Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Value { .. } => false,
+        Term::Not(inner) | Term::Negative(inner) => counts(inner),
+        Term::Binary { left, right, .. } => counts(left) || counts(right),
     }
 }
 
@@ -59,10 +69,14 @@ pub(super) fn declaration(message: &Message, model: &Model) -> TokenStream {
         message.name,
         text(message)
     );
+    let constant = match message.requires.iter().any(|c| counts(&c.term)) {
+        true => TokenStream::new(),
+        false => quote!(const),
+    };
     quote! {
         #[doc = #summary]
         #[must_use]
-        pub const fn #name(#(#names: #types),*) -> bool {
+        pub #constant fn #name(#(#names: #types),*) -> bool {
             #(#conditions)&&*
         }
     }
@@ -124,6 +138,14 @@ fn checked(result: &TokenStream) -> TokenStream {
     }
 }
 
+/// The first name is the argument's, the others are fields'.
+fn places(path: &[String]) -> impl Iterator<Item = Ident> {
+    path.iter().enumerate().map(|(i, p)| match i {
+        0 => names::variable(p),
+        _ => names::ident(p),
+    })
+}
+
 fn plain(t: &Term, up: &TokenStream) -> TokenStream {
     match t {
         Term::Int(n) => {
@@ -136,12 +158,15 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
             let (ty, value) = (names::ident(ty), names::ident(value));
             quote!((#up #ty::#value as i128))
         }
+        Term::Length { path, of } => {
+            let path = places(path);
+            match of {
+                Content::Scalar(Scalar::Char) => quote!((#(#path).*.block().len() as i128)),
+                _ => quote!((#(#path).*.len() as i128)),
+            }
+        }
         Term::Value { path, kind } => {
-            // The first is the argument, the others are fields.
-            let path = path.iter().enumerate().map(|(i, p)| match i {
-                0 => names::variable(p),
-                _ => names::ident(p),
-            });
+            let path = places(path);
             match kind {
                 Kind::Int | Kind::Enum(_) => quote!((#(#path).* as i128)),
                 Kind::Float => quote!((#(#path).* as f64)),

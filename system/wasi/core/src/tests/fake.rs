@@ -64,6 +64,29 @@ impl host::Sink for Sink {
     }
 }
 
+/// A socket that listens: the connections that wait there, and whether the network is there.
+#[derive(Clone, Default)]
+pub struct Listener(pub Rc<RefCell<(Connections, bool)>>);
+
+/// Connections that nobody has taken yet.
+type Connections = VecDeque<(Source, Sink)>;
+
+impl host::Listener for Listener {
+    type Source = Source;
+    type Sink = Sink;
+
+    fn accept(&mut self) -> Result<(Source, Sink)> {
+        assert!(self.is_ready(), "a test that would wait for ever");
+        let next = self.0.borrow_mut().0.pop_front();
+        next.ok_or(Errno::Netdown)
+    }
+
+    fn is_ready(&self) -> bool {
+        let state = self.0.borrow();
+        !state.0.is_empty() || state.1
+    }
+}
+
 /// What happens to streams while somebody waits for them.
 pub type Happens = fn(&[&Source], &[&Sink]);
 
@@ -73,6 +96,8 @@ pub struct Fake {
     pub now: u64,
     /// At each wait that has no time of its own, this happens.
     pub happens: VecDeque<Happens>,
+    /// A connection that comes while somebody waits for a socket.
+    pub comes: Option<(Source, Sink)>,
     pub waits: usize,
     pub asked: usize,
     pub source: bool,
@@ -84,6 +109,7 @@ impl Host for Fake {
     type Directory = Directory;
     type Source = Source;
     type Sink = Sink;
+    type Listener = Listener;
 
     fn size(&self) -> u64 {
         self.memory.len() as u64
@@ -129,8 +155,18 @@ impl Host for Fake {
         Ok(())
     }
 
-    fn wait(&mut self, sources: &[&Source], sinks: &[&Sink], nanos: Option<u64>) {
+    fn wait(
+        &mut self,
+        sources: &[&Source],
+        sinks: &[&Sink],
+        listeners: &[&Listener],
+        nanos: Option<u64>,
+    ) {
         self.waits += 1;
+        if let ([listener, ..], Some(connection)) = (listeners, self.comes.take()) {
+            listener.0.borrow_mut().0.push_back(connection);
+            return;
+        }
         match self.happens.pop_front() {
             Some(happens) => happens(sources, sinks),
             None => self.now += nanos.expect("a test that would wait for ever"),
