@@ -1,4 +1,4 @@
-//! The system image for programs that the system is embedded in: the driver of their calls, and
+//! The system image for programs that the system is embedded in: it starts nothing, and has
 //! programs to be called.
 
 use crate::image::{self, MemoryMode};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The system manifest.
 const SYSTEM: &str = "system/embed.json";
 /// Programs of the system, and of the tests, that it has.
-const PROGRAMS: [&str; 2] = ["host-calls", "plugin"];
+const PROGRAMS: [&str; 2] = ["hello", "plugin"];
 /// The example's plug-in.
 pub const EXAMPLE: &str = "shout";
 

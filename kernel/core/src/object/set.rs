@@ -27,6 +27,7 @@ use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::mechanism::wait::{self, Until, WaitList, Waitable};
+use crate::object::calls;
 use crate::object::channel::{self, Channel};
 use crate::object::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -45,6 +46,8 @@ pub(crate) struct Set {
     /// Whether it is a thread's selection ([`crate::object::selection`]), which only borrows
     /// endpoints.
     borrows: AtomicBool,
+    /// Whether it is that of calls of the host program ([`crate::object::calls`]).
+    of_calls: AtomicBool,
     /// Whether a borrowed endpoint has left it.
     stale: AtomicBool,
     inner: SpinLock<Inner>,
@@ -240,7 +243,15 @@ impl Set {
         let (index, set) = SETS.take()?;
         set.index.store(index, Relaxed);
         set.borrows.store(false, Relaxed);
+        set.of_calls.store(false, Relaxed);
         set.renew();
+        Some(set)
+    }
+
+    /// A new set for calls of the host program: the idle context looks at what is ready there.
+    pub(crate) fn create_for_calls() -> Option<&'static Set> {
+        let set = Self::create()?;
+        set.of_calls.store(true, Relaxed);
         Some(set)
     }
 
@@ -342,6 +353,7 @@ impl Set {
         }
         match inner.waiter.take() {
             Some(t) => wait::wake(t),
+            None if self.of_calls.load(Relaxed) => calls::come(),
             None => drop(wait::wake_one(&inner.waiters)),
         }
     }

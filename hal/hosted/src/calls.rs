@@ -1,39 +1,40 @@
-//! Calls of the program that the system is embedded in: the device by which they come. Its messages
-//! are those of `sing-calls`.
+//! Calls of the program that the system is embedded in: where they come in, and where their answers
+//! are waited for.
 //!
-//! It looks like a virtio device with two queues: blocks that it fills with requests, on the thread
-//! of the host that makes one, and answers, which it reads on the kernel's thread when the driver
-//! adds them. It has no thread of its own. A thread that waits for its answer is the kernel's itself
-//! meanwhile, unless another is ([`Baton`]).
+//! A request waits here until the kernel takes it, in its idle context, and answers it there
+//! ([`sing_kernel::hal::Callers`]). There is no thread for that: one that waits for its answer is the
+//! kernel's itself meanwhile, unless another is ([`Baton`]).
 //!
 //! Invariants:
-//! - A request is in `waiting`, in memory of the host's, or with the driver, until it is answered.
+//! - A request is in `waiting`, or with the kernel, until it is answered.
 //! - Nothing of the host's runs within the kernel: an answer is put down, and the thread that
 //!   waits for it is woken.
-//! - What a driver answers to nothing is not copied, and of what it hands in at once no more than a
-//!   turn may move, beside the first answer: the whole system waits for it.
+//! - What the kernel answers to nothing is not copied.
 //! - A process that was made by a fork has no system, whose threads it does not have: nothing
 //!   here takes a lock there, which a thread that is not there might have, or waits.
 //! - Once the system has ended, every request has an answer: that it has.
 
-use super::calls_answer::{Pending, Place, Reply, locked};
-use super::mmio::{Model, TURN, Ticket, Transport};
-use super::queue::{Chain, bytes};
+mod answer;
+
+pub use answer::{Pending, Reply};
+
 use crate::baton::Baton;
 use crate::origin::Origin;
 use crate::signals::beside;
 use crate::wakers::Wakers;
 use crate::{HostedHal, hosted};
-use sing_calls::{Answer, BLOCK, DEVICE, HEAD, Op, Outcome, RECEIVE, Request, SEND};
+use answer::{Place, locked};
+use sing_calls::{Limits, Op, Outcome, Request};
+use sing_kernel::hal::Callers;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long it waits before it interrupts the kernel again, if Linux has refused that.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// The host's end of the device.
+/// The host's end of the system.
 #[derive(Default)]
 pub struct Port {
     /// The process that the system is in.
@@ -47,15 +48,22 @@ pub struct Port {
 
 #[derive(Default)]
 struct State {
-    /// Messages for the driver.
-    waiting: VecDeque<Vec<u8>>,
-    /// Blocks that the driver has handed in.
-    free: VecDeque<Ticket>,
+    /// Requests that the kernel has not taken.
+    waiting: VecDeque<Waiting>,
     /// Places of answers, by the requests' numbers.
     open: BTreeMap<u64, Arc<Place>>,
     last: u64,
-    device: Option<Arc<Transport>>,
     ended: Option<i32>,
+}
+
+/// A request that waits.
+struct Waiting {
+    op: Op,
+    id: u64,
+    process: u64,
+    limits: Limits,
+    name: Box<str>,
+    bytes: Box<[u8]>,
 }
 
 impl fmt::Debug for Port {
@@ -72,7 +80,7 @@ impl Port {
         self: &Arc<Self>,
         op: Op,
         process: u64,
-        time: u64,
+        limits: Limits,
         name: &str,
         bytes: &[u8],
     ) -> Reply {
@@ -80,7 +88,7 @@ impl Port {
             return Reply::ended();
         }
         let lent = self.lend();
-        let mut pending = self.put_in(op, process, time, name, bytes);
+        let mut pending = self.put_in(op, process, limits, name, bytes);
         match lent {
             Some(hosted) => self.run(hosted, pending.id),
             None => pending.tell_sleeper(),
@@ -89,7 +97,7 @@ impl Port {
     }
 
     /// The machine, if nobody runs its kernel and this thread may: it is the one to do that now.
-    pub(super) fn lend(&self) -> Option<&'static HostedHal> {
+    fn lend(&self) -> Option<&'static HostedHal> {
         if !self.baton.take() {
             return None;
         }
@@ -103,13 +111,13 @@ impl Port {
     }
 
     /// Runs the kernel on this thread, which was lent, until it is idle or this request is answered.
-    pub(super) fn run(&self, hosted: &HostedHal, id: u64) {
+    fn run(&self, hosted: &HostedHal, id: u64) {
         self.baton.run(hosted, id);
         self.baton.give();
     }
 
     /// Who calls wakers.
-    pub(super) fn wakers(&self) -> &Arc<Wakers> {
+    fn wakers(&self) -> &Arc<Wakers> {
         &self.wakers
     }
 
@@ -124,7 +132,7 @@ impl Port {
         self: &Arc<Self>,
         op: Op,
         process: u64,
-        time: u64,
+        limits: Limits,
         name: &str,
         bytes: &[u8],
     ) -> Pending {
@@ -136,7 +144,7 @@ impl Port {
                 untold: false,
             };
         }
-        let mut pending = self.put_in(op, process, time, name, bytes);
+        let mut pending = self.put_in(op, process, limits, name, bytes);
         pending.tell_sleeper();
         pending
     }
@@ -146,7 +154,7 @@ impl Port {
         self: &Arc<Self>,
         op: Op,
         process: u64,
-        time: u64,
+        limits: Limits,
         name: &str,
         bytes: &[u8],
     ) -> Pending {
@@ -165,20 +173,17 @@ impl Port {
             place.put(Reply::ended(), &self.wakers);
             return pending;
         }
-        let head = Request {
+        state.open.insert(id, place);
+        state.waiting.push_back(Waiting {
             op,
             id,
             process,
-            time,
-            name: name.len(),
-            bytes: bytes.len(),
-        };
-        let message = [&head.encode()[..], name.as_bytes(), bytes].concat();
-        state.open.insert(id, place);
-        state.waiting.push_back(message);
-        self.pass_on(state);
-        // Also where the line was high already: its interrupt may be due since an earlier request
-        // that nobody has asked for yet.
+            limits,
+            name: name.into(),
+            bytes: bytes.into(),
+        });
+        self.baton.note_request(true);
+        // Also where others wait: nobody may have told of them yet.
         pending.untold = true;
         pending
     }
@@ -196,43 +201,28 @@ impl Port {
         if op == Op::Cancel {
             state.open.remove(&number);
         }
-        let head = Request {
+        state.waiting.push_back(Waiting {
             op,
             id: number,
             process: number,
-            time: 0,
-            name: 0,
-            bytes: 0,
-        };
-        state.waiting.push_back(head.encode().to_vec());
-        self.pass_on(state);
-        if super::due() {
-            self.interrupt();
-        }
-    }
-
-    /// Fills blocks of the driver's with what waits. The kernel is to be told if an interrupt is
-    /// [due](super::due) then.
-    fn pass_on<'p>(&'p self, mut state: MutexGuard<'p, State>) {
-        while let Some((ticket, message)) = state.next() {
-            let Some(transport) = state.device.clone() else {
-                break;
-            };
-            // The kernel takes the lock as soon as it sees the request.
-            let last = state.waiting.is_empty();
-            drop(state);
-            transport.finish(ticket, |chain| chain.fill(&message) as u32);
-            if last {
-                break;
-            }
-            state = locked(&self.state);
-        }
+            limits: Limits::NONE,
+            name: "".into(),
+            bytes: [].into(),
+        });
+        self.baton.note_request(true);
+        drop(state);
+        self.interrupt();
     }
 
     /// Whether the system is in another process, of which this one is a fork.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         self.origin.is_elsewhere()
+    }
+
+    /// Whether a request waits.
+    fn is_due(&self) -> bool {
+        self.baton.has_request()
     }
 
     /// Has the system end soon.
@@ -247,7 +237,7 @@ impl Port {
     pub(crate) fn interrupt(&self) {
         while !self.baton.kick() {
             std::thread::sleep(AGAIN);
-            if !super::due() && !self.baton.stops() {
+            if !self.is_due() && !self.baton.stops() {
                 return;
             }
         }
@@ -271,16 +261,10 @@ impl Port {
     pub(crate) fn end(&self, status: i32) {
         let mut state = locked(&self.state);
         state.ended = Some(status);
-        let device = state.device.take();
         state.waiting.clear();
-        state.free.clear();
+        self.baton.note_request(false);
         let open = std::mem::take(&mut state.open);
         drop(state);
-        // A thread may be filling a block still: this waits for it, and then none reaches memory of
-        // the system's any more. Without the lock, which the model takes for it.
-        if let Some(transport) = device {
-            transport.reset();
-        }
         for place in open.into_values() {
             place.put(Reply::ended(), &self.wakers);
         }
@@ -293,99 +277,63 @@ impl Port {
     }
 }
 
-impl State {
-    /// The next message, and a block of the driver's for it.
-    fn next(&mut self) -> Option<(Ticket, Vec<u8>)> {
-        if self.waiting.is_empty() {
-            return None;
-        }
-        Some((self.free.pop_front()?, self.waiting.pop_front()?))
-    }
-}
-
-/// Makes the device. The calling thread is the kernel's.
-pub(super) fn start(port: &Arc<Port>, transport: &Arc<Transport>) -> Box<dyn Model> {
-    locked(&port.state).device = Some(Arc::clone(transport));
-    Box::new(Calls {
-        port: Arc::clone(port),
-        moved: 0,
-    })
-}
-
-struct Calls {
-    port: Arc<Port>,
-    /// Bytes of answers that were copied since the driver said that there are some.
-    moved: usize,
-}
-
-impl Calls {
-    /// The reply for an answer that is in a chain.
-    fn reply(&mut self, answer: &Answer, chain: &Chain) -> Reply {
-        if self.moved > 0 && self.moved.saturating_add(answer.bytes) > TURN {
-            return Reply {
-                outcome: Some(Outcome::Ended),
-                bytes: b"its answer came with too many others at once".to_vec(),
+impl Port {
+    /// Puts an answer down where it is waited for.
+    fn put(&self, id: u64, outcome: Outcome, bytes: impl FnOnce() -> Vec<u8>) {
+        if let Some(place) = self.take(id) {
+            let reply = Reply {
+                outcome: Some(outcome),
+                bytes: bytes(),
             };
-        }
-        self.moved += answer.bytes;
-        Reply {
-            outcome: Some(answer.outcome),
-            bytes: chain.copy(),
+            place.put(reply, &self.wakers);
+            self.baton.answered(id);
         }
     }
 }
 
-impl Model for Calls {
-    fn id(&self) -> u32 {
-        DEVICE
+impl Callers for Port {
+    fn waits(&self) -> bool {
+        self.is_due()
     }
 
-    fn queues(&self) -> usize {
-        2
-    }
-
-    fn most(&self) -> usize {
-        BLOCK
-    }
-
-    fn keeps(&mut self, _: usize) -> bool {
-        self.moved = 0;
-        false
-    }
-
-    fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
-        if ticket.queue == RECEIVE as usize {
-            let mut state = locked(&self.port.state);
-            let Some(message) = state.waiting.pop_front() else {
-                state.free.push_back(ticket);
-                return None;
-            };
-            drop(state);
-            return Some(chain.fill(&message) as u32);
+    fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool {
+        let mut state = locked(&self.state);
+        let first = state.waiting.pop_front();
+        if state.waiting.is_empty() {
+            self.baton.note_request(false);
         }
-        debug_assert_eq!(ticket.queue, SEND as usize);
-        let mut head = [0; HEAD];
-        if !chain.take_head(&mut head) {
-            return Some(0);
+        drop(state);
+        let Some(first) = first else {
+            return false;
+        };
+        let taken = serve(&Request {
+            op: first.op,
+            id: first.id,
+            process: first.process,
+            limits: first.limits,
+            name: &first.name,
+            bytes: &first.bytes,
+        });
+        if !taken {
+            let mut state = locked(&self.state);
+            state.waiting.push_front(first);
+            self.baton.note_request(true);
         }
-        if let Ok(answer) = Answer::decode(&head)
-            && bytes(&chain.readable) == answer.bytes
-            && let Some(place) = self.port.take(answer.id)
-        {
-            place.put(self.reply(&answer, chain), &self.port.wakers);
-            if let Some(hosted) = hosted() {
-                self.port.baton.answered(answer.id, hosted);
-            }
-        }
-        Some(0)
+        true
     }
 
-    /// The driver has gone, and with it the processes that it has made.
-    fn reset(&mut self) {
-        locked(&self.port.state).free.clear();
+    fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8])) {
+        self.put(id, outcome, || {
+            let mut bytes = vec![0; len];
+            read(&mut bytes);
+            bytes
+        });
+    }
+
+    fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>) {
+        self.put(id, outcome, || text.to_string().into_bytes());
     }
 }
 
 #[cfg(test)]
-#[path = "calls_tests.rs"]
 mod tests;
