@@ -75,11 +75,12 @@ pub(crate) fn serve() -> bool {
     if ENDING.load(Relaxed) == 0 && !are_due() {
         return false;
     }
-    if conclude_one() || hear() || expire() || next() {
-        return true;
-    }
-    DUE.store(false, Relaxed);
-    false
+    let done = conclude_one() || hear() || expire() || next();
+    // What is there is known at once: who leaves the kernel now leaves nothing to another for naught.
+    let set = CALLS.lock().set;
+    let ready = set.is_some_and(Set::has_ready);
+    DUE.store(ready || LATE.load(Relaxed), Relaxed);
+    done
 }
 
 /// Answers with a text.

@@ -385,6 +385,11 @@ impl Set {
         }
     }
 
+    /// Whether an endpoint is ready, or may be: at most [`STEP`] are looked at.
+    pub(crate) fn has_ready(&self) -> bool {
+        !matches!(self.first(), Ok(None))
+    }
+
     /// The first ready endpoint, and whether it is the only one in the list. Removes those before
     /// it that are not ready any more, as a thread may have received there directly: at most
     /// [`STEP`], then fails.
