@@ -11,19 +11,19 @@ use std::path::PathBuf;
 const SYSTEM: &str = "system/embed.json";
 /// Programs of the system, and of the tests, that it has.
 const PROGRAMS: [&str; 2] = ["hello", "plugin"];
-/// The example's plug-in.
-pub const EXAMPLE: &str = "shout";
+/// The examples' programs.
+const EXAMPLES: [&str; 3] = ["rogue", "shout", "words"];
 
 /// Builds the image for the tests, the example and the benchmark.
 pub fn image(project: &Project) -> Result<PathBuf> {
-    let example = Program {
-        maker: Maker::Cargo(EXAMPLE.into()),
-        name: EXAMPLE.into(),
+    let examples = EXAMPLES.map(|name| Program {
+        maker: Maker::Cargo(name.into()),
+        name: name.into(),
         test: false,
-    };
+    });
     let listed = project.programs.iter();
     let listed = listed.filter(|program| PROGRAMS.contains(&program.name.as_str()));
-    let programs: Vec<&Program> = listed.chain([&example]).collect();
+    let programs: Vec<&Program> = listed.chain(&examples).collect();
     build::tools_and_programs(project, &programs)?;
     let images = image::compile(project, &programs, MemoryMode::Guard)?;
     let folder = project.out();
