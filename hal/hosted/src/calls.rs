@@ -26,7 +26,7 @@ use crate::{HostedHal, hosted};
 use answer::{Place, locked};
 use sing_calls::{Limits, Op, Outcome, Request};
 use sing_kernel::hal::Callers;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -50,8 +50,9 @@ pub struct Port {
 struct State {
     /// Requests that the kernel has not taken.
     waiting: VecDeque<Waiting>,
-    /// Places of answers, by the requests' numbers.
-    open: BTreeMap<u64, Arc<Place>>,
+    /// Places of answers, with the requests' numbers: a few, or as many as the program has calls under
+    /// way. The last ones are mostly those that are asked for.
+    open: Vec<(u64, Arc<Place>)>,
     last: u64,
     ended: Option<i32>,
 }
@@ -62,8 +63,46 @@ struct Waiting {
     id: u64,
     process: u64,
     limits: Limits,
-    name: Box<str>,
-    bytes: Box<[u8]>,
+    /// The name of the image, of this many bytes, and the bytes of the call behind it.
+    text: Box<[u8]>,
+    name: usize,
+}
+
+impl State {
+    /// Adds a request.
+    fn add(&mut self, request: &Request<'_>) {
+        let (name, bytes) = (request.name.as_bytes(), request.bytes);
+        self.waiting.push_back(Waiting {
+            op: request.op,
+            id: request.id,
+            process: request.process,
+            limits: request.limits,
+            text: [name, bytes].concat().into(),
+            name: name.len(),
+        });
+    }
+
+    /// Takes the place of an answer that is waited for.
+    fn take(&mut self, id: u64) -> Option<Arc<Place>> {
+        let at = self.open.iter().rposition(|(other, _)| *other == id)?;
+        Some(self.open.swap_remove(at).1)
+    }
+}
+
+impl Waiting {
+    /// The request.
+    fn request(&self) -> Request<'_> {
+        let (name, bytes) = self.text.split_at(self.name);
+        Request {
+            op: self.op,
+            id: self.id,
+            process: self.process,
+            limits: self.limits,
+            // It was one.
+            name: std::str::from_utf8(name).unwrap_or_default(),
+            bytes,
+        }
+    }
 }
 
 impl fmt::Debug for Port {
@@ -173,14 +212,14 @@ impl Port {
             place.put(Reply::ended(), &self.wakers);
             return pending;
         }
-        state.open.insert(id, place);
-        state.waiting.push_back(Waiting {
+        state.open.push((id, place));
+        state.add(&Request {
             op,
             id,
             process,
             limits,
-            name: name.into(),
-            bytes: bytes.into(),
+            name,
+            bytes,
         });
         self.baton.note_request(true);
         // Also where others wait: nobody may have told of them yet.
@@ -199,15 +238,15 @@ impl Port {
             return;
         }
         if op == Op::Cancel {
-            state.open.remove(&number);
+            state.take(number);
         }
-        state.waiting.push_back(Waiting {
+        state.add(&Request {
             op,
             id: number,
             process: number,
             limits: Limits::NONE,
-            name: "".into(),
-            bytes: [].into(),
+            name: "",
+            bytes: &[],
         });
         self.baton.note_request(true);
         drop(state);
@@ -265,7 +304,7 @@ impl Port {
         self.baton.note_request(false);
         let open = std::mem::take(&mut state.open);
         drop(state);
-        for place in open.into_values() {
+        for (_, place) in open {
             place.put(Reply::ended(), &self.wakers);
         }
         self.wakers.end();
@@ -273,7 +312,7 @@ impl Port {
 
     /// Takes the place of an answer that is waited for.
     fn take(&self, id: u64) -> Option<Arc<Place>> {
-        locked(&self.state).open.remove(&id)
+        locked(&self.state).take(id)
     }
 }
 
@@ -306,14 +345,7 @@ impl Callers for Port {
         let Some(first) = first else {
             return false;
         };
-        let taken = serve(&Request {
-            op: first.op,
-            id: first.id,
-            process: first.process,
-            limits: first.limits,
-            name: &first.name,
-            bytes: &first.bytes,
-        });
+        let taken = serve(&first.request());
         if !taken {
             let mut state = locked(&self.state);
             state.waiting.push_front(first);

@@ -120,12 +120,16 @@ fn take(request: &Request<'_>) -> bool {
         }
         Op::Close => {
             let kept = CALLS.lock().kept(request.process);
-            kept.map(|(index, _)| end(index, Ending::Quiet));
+            if let Some((index, _)) = kept {
+                end(index, Ending::Quiet);
+            }
             Ok(())
         }
         Op::Cancel => {
             let asked = CALLS.lock().asked(id);
-            asked.map(|index| end(index, Ending::Quiet));
+            if let Some(index) = asked {
+                end(index, Ending::Quiet);
+            }
             Ok(())
         }
     };
