@@ -11,8 +11,9 @@
 //! may be a leftover there, of a thread that has since turned to other work.
 //!
 //! Invariants:
-//! - An endpoint is in at most one set, and a set's endpoints belong to its SIP: an endpoint that
-//!   is closed, sent or given to a child leaves its set first.
+//! - An endpoint is in at most one set, and a set's endpoints belong to its SIP, or to no SIP, if it is
+//!   that of calls of the host program: an endpoint that is closed, sent or given to a child leaves
+//!   its set first.
 //! - A member's node is changed under its set's lock only. If both locks are held, the channel's
 //!   was taken first.
 //! - A set that is disposed of does not touch its idle members; they refer to it by its number,
