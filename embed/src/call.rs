@@ -2,20 +2,12 @@
 //! as a future.
 
 use crate::{Error, MOST_BYTES, System};
-use sing_calls::{NAME, NEVER, Op, Outcome};
+use sing_calls::{Limits, NAME, Op, Outcome};
 use sing_hosted::{Pending, Reply};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// What a call may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// How long a call may take, from when the system takes it: then its process is ended. `None`:
-    /// as long as it likes.
-    pub time: Option<Duration>,
-}
 
 /// A program of the system image, with what its calls may use.
 #[derive(Clone, Debug)]
@@ -45,7 +37,7 @@ impl<'s> Program<'s> {
         Program {
             system,
             name: name.into(),
-            limits: Limits::default(),
+            limits: Limits::NONE,
         }
     }
 
@@ -55,10 +47,25 @@ impl<'s> Program<'s> {
         &self.name
     }
 
-    /// Sets what its calls may use.
+    /// Sets how many bytes of memory the process of a call may have, with its stack, its messages and what
+    /// the kernel keeps for it. More than its manifest grants it does not get.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.limits.memory = bytes;
+        self
+    }
+
+    /// Sets how long a call may use the processor: then its process is ended, within a millisecond.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Self {
+        self.limits.time = nanoseconds(time);
+        self
+    }
+
+    /// Sets how long a call may take, from when the system takes it: then its process is ended.
+    #[must_use]
+    pub fn deadline(mut self, time: Duration) -> Self {
+        self.limits.deadline = nanoseconds(time);
         self
     }
 
@@ -94,26 +101,19 @@ impl<'s> Program<'s> {
     fn ask_here(&self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         checked(op, name, bytes)?;
         let port = self.system.port();
-        self.result(port.call(op, process, self.time(), name, bytes))
+        self.result(port.call(op, process, self.limits, name, bytes))
     }
 
     fn ask<'p>(&'p self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Call<'p> {
         let pending = checked(op, name, bytes).map_err(Some).map(|()| {
             let port = self.system.port();
-            port.ask(op, process, self.time(), name, bytes)
+            port.ask(op, process, self.limits, name, bytes)
         });
         Call {
             program: self,
             pending,
             over: false,
         }
-    }
-
-    /// The time that a call may take, in nanoseconds.
-    fn time(&self) -> u64 {
-        self.limits.time.map_or(NEVER, |time| {
-            u64::try_from(time.as_nanos()).unwrap_or(NEVER)
-        })
     }
 
     fn result(&self, reply: Reply) -> Result<Vec<u8>, Error> {
@@ -136,12 +136,24 @@ impl<'s> Program<'s> {
             }),
             Some(Outcome::TimedOut) => Err(Error::TimedOut {
                 program: program(),
-                time: self.limits.time.unwrap_or_default(),
+                time: Duration::from_nanos(self.limits.deadline),
+            }),
+            Some(Outcome::OutOfTime) => Err(Error::OutOfTime {
+                program: program(),
+                time: Duration::from_nanos(self.limits.time),
+            }),
+            Some(Outcome::OutOfMemory) => Err(Error::OutOfMemory {
+                program: program(),
+                report: text(&bytes),
             }),
             Some(Outcome::NotMade) => Err(Error::NotMade(text(&bytes))),
             None => Err(self.system.ended()),
         }
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn checked(op: Op, name: &str, bytes: &[u8]) -> Result<(), Error> {

@@ -48,7 +48,22 @@ pub enum Error {
         /// How.
         how: String,
     },
-    /// The call's time was over, and its process has been ended.
+    /// The program has ended without an answer after it was refused memory: it needs more than it
+    /// may have.
+    OutOfMemory {
+        /// The program.
+        program: String,
+        /// How it has ended.
+        report: String,
+    },
+    /// The call has used up its time of the processor, and its process has been ended.
+    OutOfTime {
+        /// The program.
+        program: String,
+        /// The time that it had.
+        time: Duration,
+    },
+    /// The call's deadline has passed, and its process has been ended.
     TimedOut {
         /// The program.
         program: String,
@@ -60,10 +75,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Image(reason) => write!(
-                f,
-                "no system image: {reason}; `sing image` builds one, with the program `host-calls` as its main one"
-            ),
+            Self::Image(reason) => write!(f, "no system image: {reason}; `sing image` builds one"),
             Self::Machine(error) => error.fmt(f),
             Self::Ended(status, last) => {
                 write!(f, "the system has ended with status {status}: {last}")
@@ -76,6 +88,14 @@ impl fmt::Display for Error {
             Self::Refused { program, reason } => write!(f, "{program} refuses: {reason}"),
             Self::Crashed { program, report } => write!(f, "{program} has crashed: {report}"),
             Self::Gone { program, how } => write!(f, "{program} has not answered: {how}"),
+            Self::OutOfMemory { program, report } => write!(
+                f,
+                "{program} has ended for lack of memory, of which it may have no more: {report}"
+            ),
+            Self::OutOfTime { program, time } => write!(
+                f,
+                "{program} has used the processor for {time:?}, and was ended"
+            ),
             Self::TimedOut { program, time } => write!(
                 f,
                 "{program} has not answered within {time:?}, and was ended"

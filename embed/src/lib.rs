@@ -1,14 +1,16 @@
 //! The system inside a Rust program: a sealed process for each call.
 //!
 //! ```no_run
-//! use sing_embed::{Image, Limits, System};
+//! use sing_embed::{Image, System};
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let system = System::start(&Image::open("plugins.img".as_ref())?)?;
-//! let plugin = system.program("upper").limits(Limits {
-//!     time: Some(Duration::from_millis(50)),
-//! });
+//! let plugin = system
+//!     .program("upper")
+//!     .memory(1 << 20)
+//!     .time(Duration::from_millis(20))
+//!     .deadline(Duration::from_millis(50));
 //! // A process of its own for this call: it can crash, loop or be hostile, and is gone afterwards.
 //! assert_eq!(plugin.call(b"hello")?, b"HELLO");
 //! // One that is kept, and asked twice.
@@ -25,8 +27,8 @@
 //! all of it is given back when [`System`] is dropped.
 //!
 //! Layers, from top to bottom: [`System`], [`Program`] and [`Process`] here; the port of
-//! `sing_hosted`, which hands requests to the system; in the system the driver `host-calls`, which
-//! makes a process for each, and the program, which serves `CallContract`.
+//! `sing_hosted`, where requests wait for the kernel; in the kernel `object::calls`, which makes a
+//! process for each; and the program, which serves `CallContract`.
 //!
 //! Invariants:
 //! - A call that has returned has left nothing in the system but what it was counted for: a process
@@ -38,7 +40,7 @@ mod call;
 mod error;
 mod system;
 
-pub use call::{Call, Limits, Process, Program};
+pub use call::{Call, Process, Program};
 pub use error::Error;
 pub use sing_hosted::embed::Image;
 pub use system::{Options, System};

@@ -6,9 +6,6 @@ use sing_hosted::{Config, Port};
 use sing_image::system::SystemImage;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The driver of calls, which an image for embedding starts.
-const DRIVER: &str = "host-calls";
-
 /// How a system is started.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -43,20 +40,8 @@ impl System {
     /// # Errors
     /// As [`System::start`].
     pub fn with(image: &Image<'_>, options: &Options) -> Result<System, Error> {
-        let decoded =
-            SystemImage::decode(image.bytes()).map_err(|e| Error::Image(e.to_string()))?;
-        let starts = &decoded.manifest().start;
-        let drivers: Vec<_> = starts.iter().filter(|s| s.image == DRIVER).collect();
-        if drivers.is_empty() {
-            return Err(Error::Image(format!("it does not start {DRIVER}")));
-        }
-        // Its end has to end the system, or calls would be waited for that nobody answers.
-        if !drivers.iter().any(|start| start.main || start.essential) {
-            let reason =
-                format!("it starts {DRIVER} as neither its main program nor an essential one");
-            return Err(Error::Image(reason));
-        }
-        drop(decoded);
+        // The kernel would find out later, and end the system for it.
+        SystemImage::decode(image.bytes()).map_err(|e| Error::Image(e.to_string()))?;
         let config = Config {
             memory_limit: options.memory,
             ..Config::default()

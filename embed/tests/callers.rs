@@ -1,7 +1,7 @@
 //! Calls that run the system on the threads that make them: what those may be, and all that can
 //! happen to the system meanwhile. One system may be in a process, so the tests take turns.
 
-use sing_embed::{Error, Image, Limits, Program, System};
+use sing_embed::{Error, Image, Program, System};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -20,9 +20,7 @@ fn start() -> System {
 }
 
 fn within(program: Program<'_>, milliseconds: u64) -> Program<'_> {
-    program.limits(Limits {
-        time: Some(Duration::from_millis(milliseconds)),
-    })
+    program.deadline(Duration::from_millis(milliseconds))
 }
 
 /// How often the thread of this name has gone to sleep.

@@ -1,4 +1,4 @@
-//! The system image for programs that the system is embedded in: the driver of their calls, and
+//! The system image for programs that the system is embedded in: it starts nothing, and has
 //! programs to be called.
 
 use crate::image::{self, MemoryMode};
@@ -10,20 +10,20 @@ use std::path::PathBuf;
 /// The system manifest.
 const SYSTEM: &str = "system/embed.json";
 /// Programs of the system, and of the tests, that it has.
-const PROGRAMS: [&str; 2] = ["host-calls", "plugin"];
-/// The example's plug-in.
-pub const EXAMPLE: &str = "shout";
+const PROGRAMS: [&str; 2] = ["hello", "plugin"];
+/// The examples' programs.
+const EXAMPLES: [&str; 3] = ["rogue", "shout", "words"];
 
 /// Builds the image for the tests, the example and the benchmark.
 pub fn image(project: &Project) -> Result<PathBuf> {
-    let example = Program {
-        maker: Maker::Cargo(EXAMPLE.into()),
-        name: EXAMPLE.into(),
+    let examples = EXAMPLES.map(|name| Program {
+        maker: Maker::Cargo(name.into()),
+        name: name.into(),
         test: false,
-    };
+    });
     let listed = project.programs.iter();
     let listed = listed.filter(|program| PROGRAMS.contains(&program.name.as_str()));
-    let programs: Vec<&Program> = listed.chain([&example]).collect();
+    let programs: Vec<&Program> = listed.chain(&examples).collect();
     build::tools_and_programs(project, &programs)?;
     let images = image::compile(project, &programs, MemoryMode::Guard)?;
     let folder = project.out();

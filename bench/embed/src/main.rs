@@ -6,7 +6,7 @@
 use sing_arch::cycles;
 use sing_embed::{Error, Image, System};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The output of `--help`.
 const HELP: &str = "\
@@ -24,7 +24,7 @@ const CALL: &[u8] = b"echo 0123456789abcdef";
 
 /// Measures calls, and prints how many cycles one takes, and how many there are in a second.
 fn measure(
-    name: &str,
+    kind: &str,
     samples: usize,
     mut call: impl FnMut() -> Result<Vec<u8>, Error>,
 ) -> Result<(), Error> {
@@ -43,25 +43,34 @@ fn measure(
     took.sort_unstable();
     let at = |part: f64| took[((took.len() - 1) as f64 * part).round() as usize];
     println!(
-        "{{\"id\":\"T18\",\"name\":\"{name}\",\"unit\":\"cycles\",\"median\":{},\"p10\":{},\"p90\":{}}}",
+        "{{\"id\":\"T18\",\"name\":\"call, {kind}\",\"unit\":\"cycles\",\"median\":{},\"p10\":{},\"p90\":{}}}",
         at(0.5),
         at(0.1),
         at(0.9)
     );
     println!(
-        "{{\"id\":\"T18\",\"name\":\"{name}, 99th percentile\",\"unit\":\"cycles\",\"median\":{}}}",
+        "{{\"id\":\"T18\",\"name\":\"99th percentile, {kind}\",\"unit\":\"cycles\",\"median\":{}}}",
         at(0.99)
     );
-    println!("{{\"name\":\"{name}\",\"unit\":\"calls/s\",\"median\":{rate:.0}}}");
+    println!(
+        "{{\"id\":\"T18\",\"name\":\"calls a second, {kind}\",\"unit\":\"calls/s\",\"median\":{rate:.0}}}"
+    );
     Ok(())
 }
 
 fn run(path: &std::path::Path, samples: usize) -> Result<(), Box<dyn std::error::Error>> {
     let system = System::start(&Image::open(path)?)?;
     let plugin = system.program("plugin");
-    measure("call, a process for each", samples, || plugin.call(CALL))?;
+    measure("a process for each", samples, || plugin.call(CALL))?;
+    let second = Duration::from_secs(1);
+    let limited = plugin.clone().memory(2 << 20).time(second).deadline(second);
+    let name = "a process for each, with budgets and a deadline";
+    measure(name, samples, || limited.call(CALL))?;
     let mut kept = plugin.open()?;
-    measure("call, a kept process", samples, || kept.call(CALL))?;
+    measure("a kept process", samples, || kept.call(CALL))?;
+    let mut kept = limited.open()?;
+    let name = "a kept process, with budgets and a deadline";
+    measure(name, samples, || kept.call(CALL))?;
     Ok(())
 }
 

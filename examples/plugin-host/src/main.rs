@@ -2,7 +2,7 @@
 //! what it likes: the program goes on.
 #![forbid(unsafe_code)]
 
-use sing_embed::{Image, Limits, System};
+use sing_embed::{Image, System};
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -10,8 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .nth(1)
         .ok_or("usage: plugin-host IMAGE")?;
     let system = System::start(&Image::open(path.as_ref())?)?;
-    let time = Some(Duration::from_millis(100));
-    let shout = system.program("shout").limits(Limits { time });
+    let shout = system.program("shout").deadline(Duration::from_millis(100));
     for text in ["hello", "crash", "loop", "bye"] {
         match shout.call(text.as_bytes()) {
             Ok(answer) => println!("{}", String::from_utf8_lossy(&answer)),

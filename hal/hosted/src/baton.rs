@@ -27,7 +27,7 @@ use crate::HostedHal;
 use crate::devices::{self, Idle, Next};
 use crate::signals::{self, DEVICE, KERNEL};
 use sing_arch::switch;
-use sing_kernel::hal::{LINE_POWER, LINE_TIMER};
+use sing_kernel::hal::{LINE_CALL, LINE_POWER, LINE_TIMER};
 use sing_kernel::interrupt::has_work;
 use std::arch::asm;
 use std::sync::atomic::{
@@ -68,6 +68,8 @@ pub(crate) struct Baton {
     serving: AtomicU64,
     /// Whether that answer has come.
     served: AtomicBool,
+    /// Whether requests of the host wait for the kernel.
+    request: AtomicBool,
     /// Whether the kernel was left with something to do.
     work: AtomicBool,
     /// Whether the timer's signal has come to a thread that was not the holder.
@@ -95,6 +97,7 @@ impl Default for Baton {
             back: AtomicU64::new(0),
             serving: AtomicU64::new(0),
             served: AtomicBool::new(false),
+            request: AtomicBool::new(false),
             work: AtomicBool::new(false),
             timer: AtomicBool::new(false),
             unsent: AtomicBool::new(false),
@@ -176,6 +179,7 @@ impl Baton {
     /// Whether the kernel has something to do.
     pub(crate) fn is_wanted(&self) -> bool {
         devices::due()
+            || self.has_request()
             || self.work.load(SeqCst)
             || self.timer.load(SeqCst)
             || self.stops.load(SeqCst)
@@ -214,15 +218,26 @@ impl Baton {
         self.served.load(Relaxed)
     }
 
-    /// The answer to this request has come. Called in the kernel.
-    pub(crate) fn answered(&self, id: u64, hosted: &HostedHal) {
-        if self.serving.load(Relaxed) != id {
-            return;
-        }
-        self.served.store(true, Relaxed);
-        // Who is alone is let come to an end: that is sooner than to be interrupted.
-        if has_work() || devices::due() {
-            (hosted.hooks.interrupt)(LINE_TIMER, false);
+    /// The line by which programs that run are interrupted for requests, if some wait.
+    pub(crate) fn call_line(&self) -> u32 {
+        u32::from(self.has_request()) << LINE_CALL
+    }
+
+    /// Takes note of whether requests wait. Called with their lock.
+    pub(crate) fn note_request(&self, waits: bool) {
+        self.request.store(waits, SeqCst);
+    }
+
+    /// Whether requests wait.
+    pub(crate) fn has_request(&self) -> bool {
+        self.request.load(SeqCst)
+    }
+
+    /// The answer to this request has come. Called in the kernel's idle context, which looks
+    /// afterwards whether it is to be left.
+    pub(crate) fn answered(&self, id: u64) {
+        if self.serving.load(Relaxed) == id {
+            self.served.store(true, Relaxed);
         }
     }
 
@@ -237,9 +252,6 @@ impl Baton {
         }
         if self.stops() {
             lines |= 1 << LINE_POWER;
-        }
-        if self.is_served() {
-            lines |= 1 << LINE_TIMER;
         }
         lines
     }

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod baton;
+mod calls;
 mod clock;
 mod code;
 pub mod command;
@@ -35,14 +36,15 @@ mod wakers;
 mod wide;
 
 use baton::{Baton, baton};
+pub use calls::{Pending, Port, Reply};
 use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
 use devices::Devices;
 pub use devices::{
     AddressRange, DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket, HostDirectory,
-    HostSockets, MOST_DISKS, Network, NetworkError, Pending, Port, RangeError, Reply, SerialError,
-    SerialLine, SocketsError,
+    HostSockets, MOST_DISKS, Network, NetworkError, RangeError, SerialError, SerialLine,
+    SocketsError,
 };
 use memory::Memory;
 use sing_abi::PAGE;
@@ -51,7 +53,7 @@ use sing_kernel::console::ConsoleDevice;
 use sing_kernel::device::Device;
 use sing_kernel::fault::{Action, Fault};
 use sing_kernel::hal::{
-    DeviceAccess, Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Refused, Reservation, Shortage,
+    Callers, DeviceAccess, Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Refused, Reservation, Shortage,
 };
 use sing_kernel::output::Class;
 use std::ops::Range;
@@ -282,7 +284,6 @@ impl HostedHal {
             config.serial.as_ref(),
             config.display.as_ref(),
             &config.sockets,
-            inside.map(|inside| &inside.port),
         )?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
@@ -384,6 +385,10 @@ unsafe impl Hal for HostedHal {
 
     fn leaves(&self) -> bool {
         baton(self).is_some_and(Baton::is_served)
+    }
+
+    fn callers(&self) -> Option<&dyn Callers> {
+        self.port.as_deref().map(|port| port as &dyn Callers)
     }
 
     fn held(&self) -> u64 {

@@ -348,7 +348,7 @@ fn device_interrupt(hosted: &HostedHal, pc: u64) {
         hosted.noted.note();
     }
     // Of an embedded system: also that it is to end, and what the timer had to tell.
-    let others = baton(hosted).map_or(0, |baton| baton.lines(hosted));
+    let others = baton(hosted).map_or(0, |baton| baton.lines(hosted) | baton.call_line());
     crate::devices::deliver(hosted, others, in_sip);
     // As the timer's: the one that is noted may have been the last for a SIP that never calls.
     if !in_sip && !ASLEEP.load(Relaxed) {

@@ -7,7 +7,7 @@ use common::scene;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getrlimit, kill_process, setrlimit, waitpid,
 };
-use sing_calls::{NEVER, Op, Outcome};
+use sing_calls::{Limits, Op, Outcome};
 use sing_hosted::Config;
 use sing_hosted::embed::{Image, Running};
 use sing_kernel::Options;
@@ -27,7 +27,9 @@ fn start() -> Running {
 
 /// What becomes of a call of the plug-in.
 fn call(system: &Running, bytes: &[u8]) -> Option<Outcome> {
-    let mut pending = system.port().ask(Op::Call, 0, NEVER, "plugin", bytes);
+    let mut pending = system
+        .port()
+        .ask(Op::Call, 0, Limits::NONE, "plugin", bytes);
     pending.wait().outcome
 }
 
@@ -211,7 +213,9 @@ fn a_fork_has_no_system() {
         return;
     }
     let system = start();
-    let mut begun = system.port().ask(Op::Call, 0, NEVER, "plugin", b"wait");
+    let mut begun = system
+        .port()
+        .ask(Op::Call, 0, Limits::NONE, "plugin", b"wait");
     // SAFETY: what the child does below needs no thread but its own.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -263,7 +267,9 @@ fn a_call_is_made_though_linux_has_no_signal_for_a_while() {
     assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
     thread.join().unwrap();
     // Nobody but the end interrupts this.
-    let mut spins = system.port().ask(Op::Call, 0, NEVER, "plugin", b"loop");
+    let mut spins = system
+        .port()
+        .ask(Op::Call, 0, Limits::NONE, "plugin", b"loop");
     std::thread::sleep(lack);
     let thread = lacking();
     drop(system);

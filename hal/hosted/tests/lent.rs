@@ -5,7 +5,7 @@ mod common;
 
 use common::scene;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use sing_calls::{NEVER, Op, Outcome};
+use sing_calls::{Limits, Op, Outcome};
 use sing_hosted::embed::{Image, Running};
 use sing_hosted::{Config, Port, Reply};
 use sing_kernel::Options;
@@ -24,12 +24,16 @@ fn start() -> Running {
 
 /// Calls the plug-in, which has this many milliseconds.
 fn call_within(port: &Arc<Port>, bytes: &[u8], milliseconds: u64) -> Reply {
-    let time = milliseconds * 1_000_000;
-    port.call(Op::Call, 0, time, "plugin", bytes)
+    let deadline = milliseconds * 1_000_000;
+    let limits = Limits {
+        deadline,
+        ..Limits::NONE
+    };
+    port.call(Op::Call, 0, limits, "plugin", bytes)
 }
 
 fn call(port: &Arc<Port>, bytes: &[u8]) -> Reply {
-    port.call(Op::Call, 0, NEVER, "plugin", bytes)
+    port.call(Op::Call, 0, Limits::NONE, "plugin", bytes)
 }
 
 /// Whether this is the process of the scene; else runs it, which has to succeed.
@@ -242,7 +246,7 @@ fn a_program_goes_on_on_another_thread() {
                 .map(|_| {
                     let text = format!("sum {TURNS}");
                     let port = system.port();
-                    port.ask(Op::Call, 0, NEVER, "plugin", text.as_bytes())
+                    port.ask(Op::Call, 0, Limits::NONE, "plugin", text.as_bytes())
                 })
                 .collect();
             for pending in &mut sums {

@@ -1,5 +1,6 @@
 //! Bytes of the exchange heap, as allocations refer to them.
 
+use crate::SipMemory;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A range of bytes of the exchange heap.
@@ -104,6 +105,15 @@ impl BlockCell {
     #[inline(always)]
     pub fn set_read_only(&self, read_only: bool) {
         self.read_only.store(read_only, Relaxed);
+    }
+
+    /// Returns a window on the block, for use as long as the record refers to it.
+    #[must_use]
+    pub fn window(&self) -> SipMemory {
+        let block = self.get();
+        // SAFETY: the bytes of a block can be read and written while an allocation refers to it
+        // (`Block::new`), as the one does that this is a field of. A window stays with its thread.
+        unsafe { SipMemory::new(block.base, u64::from(block.len)) }
     }
 
     /// Replaces the block.

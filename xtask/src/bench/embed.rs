@@ -9,6 +9,9 @@ use crate::{build, embed};
 use anyhow::Result;
 use std::process::Command;
 
+/// Calls of a kind in a round.
+const SAMPLES: &str = "20000";
+
 /// Measures, prints the table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
@@ -16,10 +19,10 @@ pub fn run(request: &Request) -> Result<u8> {
     let image = embed::image(&project)?;
     build::host(&project, &["sing-bench-embed"])?;
     let mut own = Command::new(project.host_binary("sing-bench-embed"));
-    own.arg(&image);
+    own.args(["--samples", SAMPLES]).arg(&image);
     let mut peer = wasmtime(&project);
     if let Some(peer) = &mut peer {
-        peer.args(["--id", "T18"]);
+        peer.args(["--calls", "--samples", SAMPLES]);
     }
     let (mut ours, mut theirs): (Vec<Sample>, Vec<Sample>) = Default::default();
     for round in 1..=request.rounds {

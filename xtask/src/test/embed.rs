@@ -4,6 +4,7 @@
 use super::{Report, Run, unit};
 use crate::{build, cargo, embed};
 use anyhow::{Context, Result};
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,7 +15,33 @@ shout has not answered within 100ms, and was ended
 BYE
 ";
 
-/// Runs both.
+/// What the example in C says: the status of each call, and the answer or what went wrong.
+const SAID_IN_C: &str = "0 HELLO
+2 shout has crashed: unreachable code was reached
+5 shout has used the processor for 50ms, and was ended
+0 BYE
+0 AGAIN
+8 a call of no bytes; a call has one at least
+8
+";
+
+/// Calls of the host of tools, and what it answers.
+const CALLS: &str = "examples/tool-host/calls.jsonl";
+const ANSWERS: [&str; 11] = [
+    r#"{"id":1,"result":{"characters":13,"lines":2,"words":3}}"#,
+    r#"{"id":2,"error":{"kind":"refused","text":"words refuses: it needs the argument `text`, a string"}}"#,
+    r#"{"id":3,"error":{"kind":"time","text":"rogue has used the processor for 100ms, and was ended"}}"#,
+    r#"{"id":4,"error":{"kind":"deadline","text":"rogue has not answered within 500ms, and was ended"}}"#,
+    r#"{"id":5,"error":{"kind":"memory","text":"rogue has ended for lack of memory"#,
+    r#"{"id":6,"error":{"kind":"crashed","text":"rogue has crashed: unreachable code was reached"#,
+    r#"{"id":7,"error":{"kind":"refused","text":"rogue refuses: an answer of 1048576 bytes; 1048512 are the most"}}"#,
+    r#"{"id":8,"error":{"kind":"answer","text":"rogue has not answered in JSON"}}"#,
+    r#"{"id":9,"error":{"kind":"tool","text":"no tool files; there are: words: counts"#,
+    r#"{"id":null,"error":{"kind":"call","text":"expected ident"#,
+    r#"{"id":10,"result":{"characters":11,"lines":1,"words":2}}"#,
+];
+
+/// Runs all.
 pub fn check(run: &Run) -> Result<Report> {
     let image = embed::image(&run.project)?;
     let mut line = vec!["test", "--release", "--no-fail-fast"];
@@ -34,23 +61,86 @@ pub fn check(run: &Run) -> Result<Report> {
     }
     if run.wants("plugin-host") {
         let said = example(run, &image).map_err(|error| format!("{error:#}"));
-        let said = said.and_then(|said| match said == SAID {
-            true => Ok(()),
-            false => Err(format!("it has said\n{said}and not\n{SAID}")),
-        });
-        report.count("plugin-host", said);
+        report.count("plugin-host", said.and_then(|said| is(&said, SAID)));
+    }
+    if run.wants("tool-host") {
+        let said = tools(run, &image).map_err(|error| format!("{error:#}"));
+        report.count("tool-host", said.and_then(|said| answers(&said)));
+    }
+    if run.wants("c-host") {
+        match run.without.clang() {
+            Some(reason) => report.skipped.push(format!("c-host: {reason}")),
+            None => {
+                let said = c_example(run, &image).map_err(|error| format!("{error:#}"));
+                report.count("c-host", said.and_then(|said| is(&said, SAID_IN_C)));
+            }
+        }
     }
     Ok(report)
+}
+
+fn is(said: &str, wanted: &str) -> Result<(), String> {
+    match said == wanted {
+        true => Ok(()),
+        false => Err(format!("it has said\n{said}and not\n{wanted}")),
+    }
 }
 
 /// Runs the example; what it has said.
 fn example(run: &Run, image: &Path) -> Result<String> {
     build::host(&run.project, &["plugin-host"])?;
-    let program = run.project.host_binary("plugin-host");
-    let output = Command::new(&program)
-        .arg(image)
+    said(Command::new(run.project.host_binary("plugin-host")).arg(image))
+}
+
+/// Has the host of tools make its calls; what it has said.
+fn tools(run: &Run, image: &Path) -> Result<String> {
+    build::host(&run.project, &["tool-host"])?;
+    let calls = File::open(run.project.root.join(CALLS)).context(CALLS)?;
+    let mut program = Command::new(run.project.host_binary("tool-host"));
+    said(program.arg(image).stdin(calls))
+}
+
+/// Whether these are the answers of the host of tools, as far as they are its own.
+fn answers(said: &str) -> Result<(), String> {
+    let lines: Vec<&str> = said.lines().collect();
+    let same = lines.len() == ANSWERS.len()
+        && lines
+            .iter()
+            .zip(ANSWERS)
+            .all(|(line, wanted)| line.starts_with(wanted));
+    match same {
+        true => Ok(()),
+        false => Err(format!(
+            "it has said\n{said}and not\n{}",
+            ANSWERS.join("\n")
+        )),
+    }
+}
+
+/// Compiles the example in C against the library, and runs it; what it has said.
+fn c_example(run: &Run, image: &Path) -> Result<String> {
+    build::host(&run.project, &["sing-embed-c"])?;
+    let (root, out) = (&run.project.root, run.project.out());
+    let program = out.join("c-host");
+    let library = run.project.host_binary("libsingembed.a");
+    let mut compiler = Command::new("clang");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]);
+    compiler.arg(root.join("embed/include"));
+    compiler.arg(root.join("examples/c-host/main.c"));
+    compiler
+        .arg(library)
+        .args(["-lpthread", "-lm", "-ldl", "-o"]);
+    compiler.arg(&program);
+    cargo::quiet(&mut compiler, "compiling c-host")?;
+    said(Command::new(&program).arg(image))
+}
+
+/// What a program has said, without the places of traps.
+fn said(program: &mut Command) -> Result<String> {
+    let name = program.get_program().display().to_string();
+    let output = program
         .output()
-        .with_context(|| format!("cannot start {}", program.display()))?;
+        .with_context(|| format!("cannot start {name}"))?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));
     // The place of a trap, which the compiler chooses, is not the example's.

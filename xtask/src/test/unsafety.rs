@@ -66,6 +66,8 @@ fn check_crate(root: &Path, folder: &Path, budget: Option<usize>) -> Result<Resu
         "system/wasi/launcher",
         "tests/sips",
         "examples/plugin-host/shout",
+        "examples/tool-host/rogue",
+        "examples/tool-host/words",
     ];
     let program = programs.iter().any(|place| folder.starts_with(place));
     Ok(judge(

@@ -16,8 +16,6 @@
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
-mod calls;
-mod calls_answer;
 mod disk;
 mod disk_thread;
 mod display;
@@ -74,8 +72,6 @@ mod turns;
 mod turns_tests;
 mod window;
 
-pub use calls::Port;
-pub use calls_answer::{Pending, Reply};
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};
@@ -150,7 +146,6 @@ impl Devices {
         serial: Option<&SerialLine>,
         display: Option<&DisplaySocket>,
         sockets: &HostSockets,
-        calls: Option<&Arc<Port>>,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -209,9 +204,6 @@ impl Devices {
             });
             added.map_err(crate::Error::Sockets)?;
             devices.idle = idle;
-        }
-        if let Some(port) = calls {
-            let Ok(()) = devices.add::<Infallible>(|transport| Ok(calls::start(port, transport)));
         }
         Ok(devices)
     }

@@ -220,7 +220,7 @@ impl Search<'_> {
 /// A line that is not in use; it stays the caller's.
 fn take_line() -> Option<u32> {
     let line = NEXT_LINE.load(Relaxed);
-    if line as usize >= interrupts::LINES {
+    if line >= sing_kernel::hal::LINES {
         return None;
     }
     NEXT_LINE.store(line + 1, Relaxed);

@@ -3,7 +3,9 @@
 use crate::ground::trusted::{Ended, idles};
 use crate::ground::{contract, image, log, machine, memory, trace};
 use crate::mechanism::{cpu, interrupt, timer, wait, watchdog};
-use crate::object::{account, channel, crash, device, exheap, set, sip, surplus, sync, thread};
+use crate::object::{
+    account, calls, channel, crash, device, exheap, set, sip, surplus, sync, thread,
+};
 
 /// Forgets the system, after it has ended: gives back all that it has from the HAL and the heap, so
 /// that [`boot`](super::boot::boot) can be called again, with this HAL or another.
@@ -24,6 +26,7 @@ pub unsafe fn forget() {
     // Records that refer to others go before those: what a record owns is charged to an account.
     thread::forget(ended);
     device::restart(ended);
+    calls::forget(ended);
     wait::forget(ended);
     set::forget(ended);
     sync::forget(ended);

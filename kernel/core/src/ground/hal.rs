@@ -31,9 +31,10 @@ use crate::ground::device::Device;
 use crate::ground::output::Class;
 use core::fmt;
 use core::ops::Range;
+use sing_calls::{Outcome, Request};
 
 /// The most interrupt lines, including the timer's.
-pub const LINES: u32 = 31;
+pub const LINES: u32 = 30;
 /// Interrupt line of the timer.
 pub const LINE_TIMER: u32 = 0;
 /// Interrupt line of the console's input ([`ConsoleDevice`]).
@@ -41,6 +42,9 @@ pub const LINE_CONSOLE: u32 = 1;
 /// Interrupt line of the output: there is room again after a refusal, or all console output has
 /// been written.
 pub const LINE_OUTPUT: u32 = 3;
+/// Interrupt line of calls of the program that the system is inside of: a request has come
+/// ([`Callers`]). Beyond those of devices.
+pub const LINE_CALL: u32 = LINES;
 /// Interrupt line of the power button: a request to end the system.
 pub const LINE_POWER: u32 = 2;
 
@@ -72,6 +76,23 @@ pub struct Refused {
     pub write: bool,
     /// The IOMMU's number for the reason.
     pub reason: u8,
+}
+
+/// The program that the system is inside of. Requests come in the idle context, and so do answers;
+/// none of these functions waits.
+pub trait Callers {
+    /// Whether a request waits.
+    fn waits(&self) -> bool;
+
+    /// Shows the kernel the first request that waits. `serve` says whether it is taken; else it
+    /// stays the first. False if none waits.
+    fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool;
+
+    /// Answers a request with `len` bytes, at most [`sing_calls::ANSWER`], which `read` writes.
+    fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8]));
+
+    /// Answers a request with a text.
+    fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>);
 }
 
 /// A machine. All times are nanoseconds; all sizes are bytes, and sizes of memory are multiples of
@@ -124,6 +145,11 @@ pub unsafe trait Hal: Sync {
     /// context, and when the kernel acts on an interrupt, which the HAL raises for that.
     fn leaves(&self) -> bool {
         false
+    }
+
+    /// The program that the system is inside of, if it calls programs of the system.
+    fn callers(&self) -> Option<&dyn Callers> {
+        None
     }
 
     /// Returns how long the processor has worked, in nanoseconds, since the first interrupt of

@@ -225,8 +225,12 @@ impl Cpu {
         loop {
             crate::object::sip::reap();
             crate::mechanism::interrupt::deliver();
-            if crate::ground::machine::hal().leaves() && self.has_runnable() {
+            let waits = self.has_runnable() || crate::object::calls::are_due();
+            if waits && crate::ground::machine::hal().leaves() {
                 return;
+            }
+            if crate::object::calls::serve() {
+                continue;
             }
             let Some(next) = self.next() else {
                 if self.asks_again.swap(false, Relaxed) || crate::object::sip::is_dying() {

@@ -8,13 +8,14 @@
 //! A line has one holder at a time: a handle, which is disposed of or goes with its SIP. Interrupts
 //! on a line without a holder are dropped.
 
-use crate::ground::hal::{LINE_OUTPUT, LINE_POWER, LINE_TIMER, LINES};
+use crate::ground::hal::{LINE_CALL, LINE_OUTPUT, LINE_POWER, LINE_TIMER, LINES};
 use crate::ground::machine::hal;
 use crate::ground::trusted::{parts_restart, variables};
 use crate::mechanism::cpu;
 use crate::mechanism::sched::{Current, Machine, Scheduler};
 use crate::mechanism::wait::{self, WaitList, Waitable};
 use crate::mechanism::watchdog;
+use crate::object::calls;
 use crate::object::thread::{State, Thread};
 use core::panic::Location;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -29,6 +30,8 @@ variables! { forget:
 /// A bit that belongs to no line and is never cleared: every look at interrupts finds the end of a
 /// quantum.
 const STRESS: u32 = 1 << 31;
+
+const _: () = assert!(LINE_CALL >= LINES && LINE_CALL < 31);
 
 /// An interrupt line.
 pub(crate) struct Line {
@@ -79,6 +82,11 @@ pub fn arrive(line: u32, in_sip: bool) {
     }
 }
 
+/// Has the running thread leave for the idle context, which looks at calls, at the end of its entry.
+pub(crate) fn note_call() {
+    PENDING.fetch_or(1 << LINE_CALL, Ordering::SeqCst);
+}
+
 /// Whether an interrupt is pending.
 #[inline(always)]
 pub(crate) fn pending() -> bool {
@@ -92,7 +100,7 @@ pub(crate) fn has_arrived() -> bool {
 
 /// Whether there is something to run, or an interrupt to act on. For HALs.
 pub fn has_work() -> bool {
-    has_arrived() || cpu::this().has_runnable()
+    has_arrived() || cpu::this().has_runnable() || calls::are_due()
 }
 
 /// Makes every look at interrupts let another thread run: at the end of each entry, and between two
@@ -135,7 +143,7 @@ pub(crate) fn take_over_at(place: &'static Location<'static>) {
     let (quantum_ended, woken) = act(place);
     // Ended SIPs are freed a little at each quantum's end, however many threads are runnable.
     let dying = quantum_ended && crate::object::sip::is_dying();
-    let leaves = hal().leaves();
+    let leaves = hal().leaves() || calls::are_due();
     let mut queue = cpu.queue.lock();
     if !leaves && (queue.is_empty() && !dying || !(quantum_ended || woken)) {
         return;
@@ -169,6 +177,10 @@ fn act(place: &'static Location<'static>) -> (bool, bool) {
             let expired = crate::mechanism::timer::expired();
             quantum_ended |= expired.0;
             woken |= expired.1;
+            continue;
+        }
+        // What has come, the idle context finds.
+        if index == LINE_CALL {
             continue;
         }
         if index == LINE_POWER {

@@ -20,6 +20,8 @@ use sing_arch::lock::SpinLock;
 struct Timers {
     waiting: Deadlines,
     quantum_end: u64,
+    /// When calls of the host program are to be looked at.
+    calls: u64,
     /// Time of the watchdog's next tick.
     tick: u64,
     set_to: u64,
@@ -29,6 +31,7 @@ variables! { forget:
     static TIMERS: SpinLock<Timers> = SpinLock::new(Timers {
         waiting: Deadlines::new(),
         quantum_end: u64::MAX,
+        calls: u64::MAX,
         tick: u64::MAX,
         set_to: u64::MAX,
     });
@@ -38,7 +41,7 @@ impl Timers {
     fn set(&mut self) {
         let due = |t: &Thread| t.wait.deadline.load(Relaxed);
         let first = self.waiting.first().map_or(u64::MAX, due);
-        let at = first.min(self.quantum_end).min(self.tick);
+        let at = first.min(self.quantum_end).min(self.tick).min(self.calls);
         // A timer that comes too early costs less than setting it each time a time-out is
         // withdrawn.
         if at < self.set_to {
@@ -99,6 +102,15 @@ pub(crate) fn end_quantum_at(at: u64) {
     timers.set();
 }
 
+/// Has calls of the host program looked at then, if no earlier look is due.
+pub(crate) fn look_at_calls(at: u64) {
+    let mut timers = TIMERS.lock();
+    if at < timers.calls {
+        timers.calls = at;
+        timers.set();
+    }
+}
+
 /// Ends the quantum: nothing is runnable.
 pub(crate) fn stop_quantum() {
     let mut timers = TIMERS.lock();
@@ -126,6 +138,10 @@ pub(crate) fn expired() -> (bool, bool) {
                 if timers.quantum_end <= now {
                     ended = true;
                     timers.quantum_end = now + Current::QUANTUM;
+                }
+                if timers.calls <= now {
+                    timers.calls = u64::MAX;
+                    crate::object::calls::look();
                 }
                 if timers.tick <= now {
                     timers.tick = watchdog::next_tick(now);

@@ -93,6 +93,8 @@ pub(crate) struct Account {
     references: AtomicU32,
     /// Whether its SIP has ended.
     closed: AtomicBool,
+    /// Whether it was ever refused a charge.
+    refused: AtomicBool,
     children: SpinLock<Children>,
     /// Bytes available to it and its descendants beyond what they have been charged, as of the last
     /// survey ([`shares`]).
@@ -190,6 +192,7 @@ impl Account {
         account.depth.store(0, Relaxed);
         account.references.store(1, Relaxed);
         account.closed.store(false, Relaxed);
+        account.refused.store(false, Relaxed);
         account.voice.clear();
         Some(account)
     }
@@ -243,6 +246,11 @@ impl Account {
             above = account.parent.get();
         }
         least
+    }
+
+    /// Whether it was ever refused a charge.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.refused.load(Relaxed)
     }
 
     /// Whether its SIP has ended.

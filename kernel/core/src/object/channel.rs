@@ -13,11 +13,13 @@
 mod arguments;
 mod closing;
 mod direct;
+mod outside;
 mod sweep;
 
 pub(crate) use arguments::{from_word, to_word};
 pub(crate) use closing::{close, empty};
 pub(crate) use direct::{deliver, hand_over};
+pub(crate) use outside::{Heard, hear, tell};
 pub(crate) use sweep::sweep;
 
 use crate::ground::contract::Contract;

@@ -228,6 +228,12 @@ pub(crate) fn kept(index: usize) -> Option<Option<(u32, Line)>> {
     LAST.lock().at(index)
 }
 
+/// The first line of a SIP's report, if it is among the last.
+pub(crate) fn report_of(id: u32) -> Option<Line> {
+    let lines = LAST.lock().lines;
+    lines.iter().find(|kept| kept.0 == id).map(|kept| kept.1)
+}
+
 /// A text of a bounded length, without control characters: names of functions come from modules.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
@@ -241,7 +247,7 @@ impl Line {
         len: 0,
     };
 
-    fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         // Only whole characters are written.
         let written = self.text.get(..self.len).unwrap_or(&[]);
         core::str::from_utf8(written).unwrap_or("")

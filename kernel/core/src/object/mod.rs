@@ -5,6 +5,7 @@
 //! A `sweep` module checks the invariants of its kind of record, for tests.
 
 pub(crate) mod account;
+pub(crate) mod calls;
 pub(crate) mod channel;
 pub(crate) mod crash;
 pub(crate) mod device;

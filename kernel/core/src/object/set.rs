@@ -11,8 +11,9 @@
 //! may be a leftover there, of a thread that has since turned to other work.
 //!
 //! Invariants:
-//! - An endpoint is in at most one set, and a set's endpoints belong to its SIP: an endpoint that
-//!   is closed, sent or given to a child leaves its set first.
+//! - An endpoint is in at most one set, and a set's endpoints belong to its SIP, or to no SIP, if it is
+//!   that of calls of the host program: an endpoint that is closed, sent or given to a child leaves
+//!   its set first.
 //! - A member's node is changed under its set's lock only. If both locks are held, the channel's
 //!   was taken first.
 //! - A set that is disposed of does not touch its idle members; they refer to it by its number,
@@ -27,6 +28,7 @@ use crate::ground::trusted::variables;
 use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::mechanism::wait::{self, Until, WaitList, Waitable};
+use crate::object::calls;
 use crate::object::channel::{self, Channel};
 use crate::object::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -45,6 +47,8 @@ pub(crate) struct Set {
     /// Whether it is a thread's selection ([`crate::object::selection`]), which only borrows
     /// endpoints.
     borrows: AtomicBool,
+    /// Whether it is that of calls of the host program ([`crate::object::calls`]).
+    of_calls: AtomicBool,
     /// Whether a borrowed endpoint has left it.
     stale: AtomicBool,
     inner: SpinLock<Inner>,
@@ -240,7 +244,15 @@ impl Set {
         let (index, set) = SETS.take()?;
         set.index.store(index, Relaxed);
         set.borrows.store(false, Relaxed);
+        set.of_calls.store(false, Relaxed);
         set.renew();
+        Some(set)
+    }
+
+    /// A new set for calls of the host program: the idle context looks at what is ready there.
+    pub(crate) fn create_for_calls() -> Option<&'static Set> {
+        let set = Self::create()?;
+        set.of_calls.store(true, Relaxed);
         Some(set)
     }
 
@@ -342,6 +354,7 @@ impl Set {
         }
         match inner.waiter.take() {
             Some(t) => wait::wake(t),
+            None if self.of_calls.load(Relaxed) => calls::come(),
             None => drop(wait::wake_one(&inner.waiters)),
         }
     }
@@ -371,6 +384,11 @@ impl Set {
             Look::Key(key) => Some(key),
             Look::Nothing | Look::More => None,
         }
+    }
+
+    /// Whether an endpoint is ready, or may be: at most [`STEP`] are looked at.
+    pub(crate) fn has_ready(&self) -> bool {
+        !matches!(self.first(), Ok(None))
     }
 
     /// The first ready endpoint, and whether it is the only one in the list. Removes those before

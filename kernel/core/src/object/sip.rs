@@ -26,9 +26,11 @@ mod threads;
 use crate::ground::trusted::{Ended, variables};
 use dependants::OfGuardian;
 use ending::begin;
-pub(crate) use ending::{discard, exit_current, is_dying, reap, stop, stop_only, trap, work_off};
+pub(crate) use ending::{
+    discard, end, exit_current, is_dying, reap, stop, stop_only, trap, work_off,
+};
 pub(crate) use family::{resume_all, suspend_all};
-pub(crate) use making::{Making, create};
+pub(crate) use making::{Making, create, create_within};
 use resuming::OfResumed;
 pub(crate) use role::Role;
 pub(crate) use sweep::{records, sweep};

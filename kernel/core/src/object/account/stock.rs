@@ -41,6 +41,9 @@ impl Account {
         self.collect();
         self.survey();
         let done = self.walk(bytes, 0, false) && self.walk(bytes, 0, true);
+        if !done {
+            self.refused.store(true, Relaxed);
+        }
         if !done && self.limit.load(Relaxed).saturating_sub(self.charged()) >= bytes {
             machine::is_scarce_now();
         }

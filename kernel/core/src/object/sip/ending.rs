@@ -118,6 +118,18 @@ pub(crate) fn discard(sip: &'static Sip) {
     begin(sip, End::Stop(0));
 }
 
+/// Ends a SIP from the idle context, and frees what it had, as far as no interrupt comes; the rest
+/// is freed by [`reap`]. Whether all of it is.
+pub(crate) fn end(sip: &'static Sip, how: End) -> bool {
+    begin(sip, how);
+    while !step(sip) {
+        if interrupt::pending() {
+            return false;
+        }
+    }
+    true
+}
+
 /// Marks a SIP as ended, unless it was before: from here on it does nothing.
 pub(super) fn begin(sip: &'static Sip, how: End) {
     if !sip.is_alive() {

@@ -43,12 +43,17 @@ pub(crate) struct Making<'a> {
 /// # Errors
 /// `NO_RESOURCES`, `TOO_DEEP`, or a status from the arguments.
 pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
+    create_within(making, making.image.budget)
+}
+
+/// As [`create`], with this budget, which is not more than the image's.
+pub(crate) fn create_within(making: &Making<'_>, budget: u64) -> Result<&'static Sip, i32> {
     let (image, parent) = (making.image, making.parent);
     let above = match parent {
         Some(parent) => parent.account(),
         None => account::root().ok_or(status::NO_RESOURCES)?,
     };
-    let account = match above.open(image.budget) {
+    let account = match above.open(budget) {
         Ok(account) => account,
         Err(Refused::NoRoom) => return Err(status::NO_RESOURCES),
         Err(Refused::TooDeep) => return Err(status::TOO_DEEP),

@@ -6,6 +6,7 @@
 )]
 
 use super::{DYING, ENDED, EXITED, LIVE, SIPS, Sip};
+use crate::object::calls;
 use crate::object::handle::Object;
 use crate::object::sweep::{self, Census, Findings};
 use crate::object::thread::Thread;
@@ -76,7 +77,7 @@ fn used(found: &mut Findings, census: &Census, sip: &'static Sip) {
     let (n, id) = (sip.index.load(Relaxed), sip.id());
     let handles = census.sips.get(&id).copied().unwrap_or(0);
     let (wanted, references) = (
-        handles + u32::from(!sip.has_ended()),
+        handles + calls::references(sip) + u32::from(!sip.has_ended()),
         sip.references.load(Relaxed),
     );
     found.check(references == wanted, || {

@@ -1,7 +1,7 @@
 //! Answers to calls of the host program, while they are waited for: by a thread, which runs the system
 //! meanwhile if no other does, or by a task.
 
-use super::calls::Port;
+use super::Port;
 use crate::HostedHal;
 use crate::wakers::Wakers;
 use sing_calls::Outcome;
@@ -134,7 +134,7 @@ impl Pending {
 
     /// Tells the kernel of the request, if that has not been done and it does not know yet.
     fn tell(&mut self) {
-        if std::mem::take(&mut self.untold) && super::due() {
+        if std::mem::take(&mut self.untold) && self.port.is_due() {
             self.port.interrupt();
         }
     }

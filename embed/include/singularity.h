@@ -1,0 +1,92 @@
+/* The system inside a C program: a sealed process for each call of a program of a system image.
+ *
+ * Functions may be called by any thread. One system may be in a process at a time.
+ *
+ * Link with libsingembed.so, or with libsingembed.a and -lpthread -lm -ldl. */
+#ifndef SINGULARITY_H
+#define SINGULARITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What has become of a call. */
+enum sing_status {
+    /* The program has answered: the bytes are its answer. After all others, they are a text that
+     * says what has gone wrong. */
+    SING_OK = 0,
+    /* The program has answered that it cannot, for this reason. */
+    SING_REFUSED = 1,
+    /* The program has crashed. */
+    SING_CRASHED = 2,
+    /* The program has ended without an answer. */
+    SING_GONE = 3,
+    /* The deadline has passed, and the process has been ended. */
+    SING_TIMED_OUT = 4,
+    /* The time of the processor is used up, and the process has been ended. */
+    SING_OUT_OF_TIME = 5,
+    /* The program has ended without an answer after it was refused memory. */
+    SING_OUT_OF_MEMORY = 6,
+    /* There is no process: none could be made, or the kept one has ended. */
+    SING_NOT_MADE = 7,
+    /* The call has no bytes or too many, the name is too long, or a pointer is null. */
+    SING_BAD_CALL = 8,
+    /* There is no system: the image is none, Linux refuses something, or it has ended. */
+    SING_NO_SYSTEM = 9
+};
+
+/* A system, and a process that is kept. */
+typedef struct sing_system sing_system;
+typedef struct sing_process sing_process;
+
+/* What a call may use; 0: as much as the program's manifest grants, or as long as it likes. */
+typedef struct sing_limits {
+    /* Bytes of memory of its process. */
+    uint64_t memory;
+    /* Nanoseconds of the processor. */
+    uint64_t time;
+    /* Nanoseconds until it is to be over. */
+    uint64_t deadline;
+} sing_limits;
+
+/* Bytes that a function has given: an answer, or a text in UTF-8. There is a zero behind them, which
+ * does not count. Free them with sing_free. */
+typedef struct sing_bytes {
+    uint8_t *at;
+    size_t len;
+} sing_bytes;
+
+/* Starts the system in an image, whose path this is. Null, and a text in `error`, if there is none. */
+sing_system *sing_start(const char *image, sing_bytes *error);
+
+/* Ends the system: all its processes, wherever they are. Processes that are kept still have to be
+ * closed, before this or after it; the system ends with the last of them. */
+void sing_end(sing_system *system);
+
+/* Makes a process of the program, hands it the bytes, waits for its answer, and ends it. `limits` may
+ * be null. Gives an answer or a text in any case. */
+enum sing_status sing_call(sing_system *system, const char *program, const sing_limits *limits,
+                           const void *bytes, size_t len, sing_bytes *answer);
+
+/* Makes a process that is kept, with limits for each of its calls. Null, and a text in `error`, if
+ * there is none. */
+sing_process *sing_open(sing_system *system, const char *program, const sing_limits *limits,
+                        sing_bytes *error);
+
+/* Hands a kept process the bytes, and waits for its answer. One call at a time. */
+enum sing_status sing_ask(sing_process *process, const void *bytes, size_t len, sing_bytes *answer);
+
+/* Ends a kept process. */
+void sing_close(sing_process *process);
+
+/* Frees what a function has given. Harmless if that was done before. */
+void sing_free(sing_bytes *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

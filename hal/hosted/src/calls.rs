@@ -1,0 +1,371 @@
+//! Calls of the program that the system is embedded in: where they come in, and where their answers
+//! are waited for.
+//!
+//! A request waits here until the kernel takes it, in its idle context, and answers it there
+//! ([`sing_kernel::hal::Callers`]). There is no thread for that: one that waits for its answer is the
+//! kernel's itself meanwhile, unless another is ([`Baton`]).
+//!
+//! Invariants:
+//! - A request is in `waiting`, or with the kernel, until it is answered.
+//! - Nothing of the host's runs within the kernel: an answer is put down, and the thread that
+//!   waits for it is woken.
+//! - What the kernel answers to nothing is not copied.
+//! - A process that was made by a fork has no system, whose threads it does not have: nothing
+//!   here takes a lock there, which a thread that is not there might have, or waits.
+//! - Once the system has ended, every request has an answer: that it has.
+
+mod answer;
+
+pub use answer::{Pending, Reply};
+
+use crate::baton::Baton;
+use crate::origin::Origin;
+use crate::signals::beside;
+use crate::wakers::Wakers;
+use crate::{HostedHal, hosted};
+use answer::{Place, locked};
+use sing_calls::{Limits, Op, Outcome, Request};
+use sing_kernel::hal::Callers;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long it waits before it interrupts the kernel again, if Linux has refused that.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// The host's end of the system.
+#[derive(Default)]
+pub struct Port {
+    /// The process that the system is in.
+    origin: Origin,
+    state: Mutex<State>,
+    /// Wakers to be called, by a thread of the host's.
+    wakers: Arc<Wakers>,
+    /// Who runs the kernel.
+    baton: Baton,
+}
+
+#[derive(Default)]
+struct State {
+    /// Requests that the kernel has not taken.
+    waiting: VecDeque<Waiting>,
+    /// Places of answers, with the requests' numbers: a few, or as many as the program has calls under
+    /// way. The last ones are mostly those that are asked for.
+    open: Vec<(u64, Arc<Place>)>,
+    last: u64,
+    ended: Option<i32>,
+}
+
+/// A request that waits.
+struct Waiting {
+    op: Op,
+    id: u64,
+    process: u64,
+    limits: Limits,
+    /// The name of the image, of this many bytes, and the bytes of the call behind it.
+    text: Box<[u8]>,
+    name: usize,
+}
+
+impl State {
+    /// Adds a request.
+    fn add(&mut self, request: &Request<'_>) {
+        let (name, bytes) = (request.name.as_bytes(), request.bytes);
+        self.waiting.push_back(Waiting {
+            op: request.op,
+            id: request.id,
+            process: request.process,
+            limits: request.limits,
+            text: [name, bytes].concat().into(),
+            name: name.len(),
+        });
+    }
+
+    /// Takes the place of an answer that is waited for.
+    fn take(&mut self, id: u64) -> Option<Arc<Place>> {
+        let at = self.open.iter().rposition(|(other, _)| *other == id)?;
+        Some(self.open.swap_remove(at).1)
+    }
+}
+
+impl Waiting {
+    /// The request.
+    fn request(&self) -> Request<'_> {
+        let (name, bytes) = self.text.split_at(self.name);
+        Request {
+            op: self.op,
+            id: self.id,
+            process: self.process,
+            limits: self.limits,
+            // It was one.
+            name: std::str::from_utf8(name).unwrap_or_default(),
+            bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").finish_non_exhaustive()
+    }
+}
+
+impl Port {
+    /// Hands the system a request, and waits for the answer. The system runs on this thread
+    /// meanwhile, unless another runs it already.
+    #[must_use]
+    pub fn call(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        limits: Limits,
+        name: &str,
+        bytes: &[u8],
+    ) -> Reply {
+        if self.is_elsewhere() {
+            return Reply::ended();
+        }
+        let lent = self.lend();
+        let mut pending = self.put_in(op, process, limits, name, bytes);
+        match lent {
+            Some(hosted) => self.run(hosted, pending.id),
+            None => pending.tell_sleeper(),
+        }
+        pending.wait()
+    }
+
+    /// The machine, if nobody runs its kernel and this thread may: it is the one to do that now.
+    fn lend(&self) -> Option<&'static HostedHal> {
+        if !self.baton.take() {
+            return None;
+        }
+        // The machine of this port: it goes only when the system has ended, which keeps the baton.
+        // What the host has for its sockets, the system's own thread looks for when the kernel rests.
+        let machine = hosted().filter(|hosted| hosted.devices.idle().is_none() && beside::lend());
+        if machine.is_none() {
+            self.baton.give();
+        }
+        machine
+    }
+
+    /// Runs the kernel on this thread, which was lent, until it is idle or this request is answered.
+    fn run(&self, hosted: &HostedHal, id: u64) {
+        self.baton.run(hosted, id);
+        self.baton.give();
+    }
+
+    /// Who calls wakers.
+    fn wakers(&self) -> &Arc<Wakers> {
+        &self.wakers
+    }
+
+    /// Who runs the kernel.
+    pub(crate) fn baton(&self) -> &Baton {
+        &self.baton
+    }
+
+    /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
+    /// answer is asked for.
+    pub fn ask(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        limits: Limits,
+        name: &str,
+        bytes: &[u8],
+    ) -> Pending {
+        if self.is_elsewhere() {
+            return Pending {
+                place: Arc::default(),
+                port: Arc::clone(self),
+                id: 0,
+                untold: false,
+            };
+        }
+        let mut pending = self.put_in(op, process, limits, name, bytes);
+        pending.tell_sleeper();
+        pending
+    }
+
+    /// Hands the system a request, in the process that it is in, and tells nobody.
+    fn put_in(
+        self: &Arc<Self>,
+        op: Op,
+        process: u64,
+        limits: Limits,
+        name: &str,
+        bytes: &[u8],
+    ) -> Pending {
+        let place = Arc::new(Place::default());
+        let mut state = locked(&self.state);
+        state.last += 1;
+        let id = state.last;
+        let mut pending = Pending {
+            place: Arc::clone(&place),
+            port: Arc::clone(self),
+            id,
+            untold: false,
+        };
+        if state.ended.is_some() {
+            drop(state);
+            place.put(Reply::ended(), &self.wakers);
+            return pending;
+        }
+        state.open.push((id, place));
+        state.add(&Request {
+            op,
+            id,
+            process,
+            limits,
+            name,
+            bytes,
+        });
+        self.baton.note_request(true);
+        // Also where others wait: nobody may have told of them yet.
+        pending.untold = true;
+        pending
+    }
+
+    /// Tells the system what has no answer: that a kept process is to be closed, or that nobody
+    /// waits for a request any more.
+    pub fn tell(&self, op: Op, number: u64) {
+        if self.is_elsewhere() {
+            return;
+        }
+        let mut state = locked(&self.state);
+        if state.ended.is_some() {
+            return;
+        }
+        if op == Op::Cancel {
+            state.take(number);
+        }
+        state.add(&Request {
+            op,
+            id: number,
+            process: number,
+            limits: Limits::NONE,
+            name: "",
+            bytes: &[],
+        });
+        self.baton.note_request(true);
+        drop(state);
+        self.interrupt();
+    }
+
+    /// Whether the system is in another process, of which this one is a fork.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        self.origin.is_elsewhere()
+    }
+
+    /// Whether a request waits.
+    fn is_due(&self) -> bool {
+        self.baton.has_request()
+    }
+
+    /// Has the system end soon.
+    pub(crate) fn stop(&self) {
+        self.baton.stop();
+        self.interrupt();
+    }
+
+    /// Interrupts the thread that runs the kernel, or wakes the system's, so that it looks at what has
+    /// come, and whether it is to end. While Linux refuses the signal this waits, until the kernel has
+    /// looked by itself or ended.
+    pub(crate) fn interrupt(&self) {
+        while !self.baton.kick() {
+            std::thread::sleep(AGAIN);
+            if !self.is_due() && !self.baton.stops() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for the thread that calls wakers, of a system that has ended.
+    pub(crate) fn join(&self) {
+        self.wakers.join();
+    }
+
+    /// The status of the system, once it has ended.
+    #[must_use]
+    pub fn status(&self) -> Option<i32> {
+        if self.is_elsewhere() {
+            return None;
+        }
+        locked(&self.state).ended
+    }
+
+    /// The system has ended with this status: answers all requests so.
+    pub(crate) fn end(&self, status: i32) {
+        let mut state = locked(&self.state);
+        state.ended = Some(status);
+        state.waiting.clear();
+        self.baton.note_request(false);
+        let open = std::mem::take(&mut state.open);
+        drop(state);
+        for (_, place) in open {
+            place.put(Reply::ended(), &self.wakers);
+        }
+        self.wakers.end();
+    }
+
+    /// Takes the place of an answer that is waited for.
+    fn take(&self, id: u64) -> Option<Arc<Place>> {
+        locked(&self.state).take(id)
+    }
+}
+
+impl Port {
+    /// Puts an answer down where it is waited for.
+    fn put(&self, id: u64, outcome: Outcome, bytes: impl FnOnce() -> Vec<u8>) {
+        if let Some(place) = self.take(id) {
+            let reply = Reply {
+                outcome: Some(outcome),
+                bytes: bytes(),
+            };
+            place.put(reply, &self.wakers);
+            self.baton.answered(id);
+        }
+    }
+}
+
+impl Callers for Port {
+    fn waits(&self) -> bool {
+        self.is_due()
+    }
+
+    fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool {
+        let mut state = locked(&self.state);
+        let first = state.waiting.pop_front();
+        if state.waiting.is_empty() {
+            self.baton.note_request(false);
+        }
+        drop(state);
+        let Some(first) = first else {
+            return false;
+        };
+        let taken = serve(&first.request());
+        if !taken {
+            let mut state = locked(&self.state);
+            state.waiting.push_front(first);
+            self.baton.note_request(true);
+        }
+        true
+    }
+
+    fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8])) {
+        self.put(id, outcome, || {
+            let mut bytes = vec![0; len];
+            read(&mut bytes);
+            bytes
+        });
+    }
+
+    fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>) {
+        self.put(id, outcome, || text.to_string().into_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

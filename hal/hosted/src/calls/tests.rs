@@ -1,0 +1,99 @@
+//! Where calls of a host program come in, asked as the kernel asks.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+fn ask(port: &Arc<Port>, bytes: &[u8]) -> Pending {
+    port.ask(Op::Call, 0, Limits::NONE, "x", bytes)
+}
+
+/// Takes the next request; its number and bytes.
+fn take(port: &Port) -> Option<(u64, Vec<u8>)> {
+    let mut taken = None;
+    port.next(&mut |request| {
+        taken = Some((request.id, request.bytes.to_vec()));
+        true
+    });
+    taken
+}
+
+#[test]
+fn requests_come_in_their_order_and_stay_until_they_are_taken() {
+    let port = Arc::new(Port::default());
+    assert!(!port.waits() && take(&port).is_none());
+    let (mut first, second) = (ask(&port, b"1"), ask(&port, b"2"));
+    // An image that is being loaded.
+    for _ in 0..2 {
+        assert!(port.next(&mut |request| {
+            assert_eq!(request.id, first.id());
+            false
+        }));
+        assert!(port.waits());
+    }
+    assert_eq!(take(&port), Some((first.id(), b"1".to_vec())));
+    assert!(port.waits());
+    assert_eq!(take(&port), Some((second.id(), b"2".to_vec())));
+    assert!(!port.waits());
+    port.answer(first.id(), Outcome::Done, 3, &mut |place| {
+        place.copy_from_slice(b"one");
+    });
+    assert_eq!(first.wait().bytes, b"one");
+    // One that nobody waits for any more is not copied.
+    port.tell(Op::Cancel, second.id());
+    port.answer(second.id(), Outcome::Done, 3, &mut |_| unreachable!());
+    assert_eq!(take(&port), Some((second.id(), Vec::new())));
+}
+
+#[test]
+fn nothing_is_waited_for_of_a_system_that_has_ended() {
+    let port = Arc::new(Port::default());
+    let mut taken = ask(&port, b"1");
+    let mut waiting = ask(&port, b"2");
+    assert!(take(&port).is_some());
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(taken.wait().outcome, None);
+            assert!(ended.load(SeqCst));
+        });
+        thread::sleep(Duration::from_millis(20));
+        ended.store(true, SeqCst);
+        port.end(0);
+    });
+    assert_eq!(waiting.wait().outcome, None);
+    assert!(!port.waits() && take(&port).is_none());
+    assert_eq!(ask(&port, b"3").wait().outcome, None);
+}
+
+/// Has the system end when it is dropped.
+struct Ends(Arc<Port>);
+
+impl Wake for Ends {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.end(3);
+    }
+}
+
+#[test]
+fn a_waker_is_dropped_without_a_lock_and_an_end_meanwhile_is_seen() {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let port = Arc::new(Port::default());
+        let mut call = ask(&port, b"y");
+        let ends = Arc::new(Ends(Arc::clone(&port))).into();
+        let first = call.poll(&Context::from_waker(&ends)).is_pending();
+        drop(ends);
+        // It has the other one dropped, the last of it.
+        let second = call.poll(&Context::from_waker(Waker::noop()));
+        tell.send((first, second)).unwrap();
+    });
+    let polled = told.recv_timeout(Duration::from_secs(10));
+    assert_eq!(polled, Ok((true, Poll::Ready(Reply::ended()))));
+}

@@ -1,0 +1,385 @@
+//! Calls of the program that the system is inside of ([`crate::hal::Callers`]): the kernel makes a
+//! process for each, or keeps one for many, asks it over `CallContract`, and gives its answer back.
+//!
+//! All of this happens in the idle context ([`serve`]), one step at a time: a request, an answer, an
+//! end. The kernel's ends of the channels are in a set of its own; a message there, or an end, brings
+//! the idle context on at the end of the sender's entry ([`come`]).
+//!
+//! Invariants:
+//! - A process that was made for one call has ended, and all of it is free, before its answer goes
+//!   to the host; so has one that has crashed, ended by itself or used up what it was given.
+//! - Each request that wants an answer gets one, unless the host has withdrawn it.
+//! - The bytes of a call are on the account of the process that is called, as is its channel.
+//! - No more than [`OPEN`] calls are under way, and no more than as many processes kept.
+//! - What is in flight on such a channel is one block: [`Messages::of`] refuses other contracts.
+
+mod limits;
+mod making;
+mod record;
+
+use crate::ground::machine::hal;
+use crate::ground::trusted::variables;
+use crate::object::calls::limits::Budget;
+use crate::object::calls::making::{Why, make};
+use crate::object::calls::record::{Call, Calls, State};
+use crate::object::channel::{self, Heard};
+use crate::object::crash;
+use crate::object::exheap;
+use crate::object::set::{Look, Set};
+use crate::object::sip::{self, End, Sip};
+use core::fmt::Arguments;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use sing_abi::exit::stop::KILLED;
+use sing_arch::lock::{Counter, SpinLock};
+use sing_calls::{ANSWER, OPEN, Op, Outcome, Request};
+use sing_image::manifest::Side;
+
+variables! { forget:
+    static CALLS: SpinLock<Calls> = SpinLock::new(Calls::new());
+    /// Whether the idle context is to look.
+    static DUE: AtomicBool = AtomicBool::new(false);
+    /// Whether it is to look at the time, too.
+    static LATE: AtomicBool = AtomicBool::new(false);
+    /// Processes that have been ended and are not free yet.
+    static ENDING: AtomicU32 = AtomicU32::new(0);
+}
+
+/// Something has come: a request, a message, an end. The running thread leaves for the idle context
+/// when it looks at interrupts.
+pub(crate) fn come() {
+    DUE.store(true, Relaxed);
+    crate::mechanism::interrupt::note_call();
+}
+
+/// The time has come to look at the limits of calls.
+pub(crate) fn look() {
+    LATE.store(true, Relaxed);
+    DUE.store(true, Relaxed);
+}
+
+/// Whether there may be something to do.
+pub(crate) fn are_due() -> bool {
+    DUE.load(Relaxed) || hal().callers().is_some_and(|callers| callers.waits())
+}
+
+/// The references that calls have to a SIP.
+pub(crate) fn references(sip: &Sip) -> u32 {
+    let calls = CALLS.lock();
+    let of =
+        |call: &&Call| call.state != State::Free && call.sip.is_some_and(|s| core::ptr::eq(s, sip));
+    calls.records.iter().filter(of).count() as u32
+}
+
+/// Does a step. False if there was nothing to do. Called in the idle context.
+pub(crate) fn serve() -> bool {
+    if ENDING.load(Relaxed) == 0 && !are_due() {
+        return false;
+    }
+    let done = conclude_one() || hear() || expire() || next();
+    // What is there is known at once: who leaves the kernel now leaves nothing to another for naught.
+    let set = CALLS.lock().set;
+    let ready = set.is_some_and(Set::has_ready);
+    DUE.store(ready || LATE.load(Relaxed), Relaxed);
+    done
+}
+
+/// Answers with a text.
+fn say(id: u64, outcome: Outcome, text: Arguments<'_>) {
+    if let Some(callers) = hal().callers() {
+        callers.say(id, outcome, text);
+    }
+}
+
+/// Serves the next request. False if there is none.
+fn next() -> bool {
+    hal()
+        .callers()
+        .is_some_and(|callers| callers.next(&mut take))
+}
+
+/// Takes a request. False if its image is being loaded.
+fn take(request: &Request<'_>) -> bool {
+    let id = request.id;
+    let refused = match request.op {
+        Op::Call | Op::Open => match begin(request) {
+            Err(Why::NotYet) => return false,
+            Err(why) => Err(why),
+            Ok(index) if request.op == Op::Call => ask(index, request),
+            Ok(_) => {
+                say(id, Outcome::Done, format_args!(""));
+                Ok(())
+            }
+        },
+        Op::Ask => {
+            let kept = CALLS.lock().kept(request.process);
+            match kept {
+                None => Err(Why::Ended),
+                Some((_, State::Asked)) => Err(Why::Asked),
+                Some((index, _)) => ask(index, request),
+            }
+        }
+        Op::Close => {
+            let kept = CALLS.lock().kept(request.process);
+            if let Some((index, _)) = kept {
+                end(index, Ending::Quiet);
+            }
+            Ok(())
+        }
+        Op::Cancel => {
+            let asked = CALLS.lock().asked(id);
+            if let Some(index) = asked {
+                end(index, Ending::Quiet);
+            }
+            Ok(())
+        }
+    };
+    if let Err(why) = refused {
+        say(
+            id,
+            Outcome::NotMade,
+            format_args!("{}", why.of(request.name)),
+        );
+    }
+    true
+}
+
+/// Makes a process for a request, and its record; the index of that.
+fn begin(request: &Request<'_>) -> Result<u32, Why> {
+    let keeps = request.op == Op::Open;
+    let set = {
+        let mut calls = CALLS.lock();
+        if keeps && calls.kept as usize == OPEN {
+            return Err(Why::TooManyKept);
+        }
+        if !keeps && calls.asked as usize == OPEN {
+            return Err(Why::TooManyAsked);
+        }
+        if !calls.reserve() {
+            return Err(Why::Short);
+        }
+        match calls.set {
+            Some(set) => set,
+            None => {
+                let set = Set::create_for_calls().ok_or(Why::Short)?;
+                calls.set = Some(set);
+                set
+            }
+        }
+    };
+    let made = make(request.name, request.limits.memory)?;
+    made.sip.retain();
+    let process = if keeps { request.id } else { 0 };
+    let index = CALLS.lock().add(process, &made);
+    set.add(made.channel, Side::Imp, index);
+    if keeps {
+        made.sip.start();
+    }
+    Ok(index)
+}
+
+/// Asks a process that is not asked; one that was made for this call starts with that. With an
+/// error, a process made for the call has been ended.
+fn ask(index: u32, request: &Request<'_>) -> Result<(), Why> {
+    let told = tell(index, request);
+    if told.is_err() && request.op == Op::Call {
+        end(index, Ending::Quiet);
+    }
+    told
+}
+
+fn tell(index: u32, request: &Request<'_>) -> Result<(), Why> {
+    let call = CALLS.lock().get(index).ok_or(Why::Ended)?;
+    let (Some(sip), Some(channel)) = (call.sip, call.channel) else {
+        return Err(Why::Ended);
+    };
+    if CALLS.lock().asked as usize == OPEN {
+        return Err(Why::TooManyAsked);
+    }
+    let block =
+        making::block(request.bytes, sip.account()).ok_or(Why::NoRoom(sip.account().limit()))?;
+    if !channel::tell(channel, Side::Imp, call.messages.call, u64::from(block)) {
+        exheap::free(block);
+        return Err(Why::Ended);
+    }
+    let budget = Budget::begin(&request.limits, sip);
+    CALLS.lock().ask(index, request.id, budget);
+    sip.start();
+    Ok(())
+}
+
+/// Takes what a process has said, or that it has closed its end. False if none has.
+fn hear() -> bool {
+    let Some(set) = CALLS.lock().set else {
+        return false;
+    };
+    let key = match set.next() {
+        Look::Key(key) => key,
+        Look::More => return true,
+        Look::Nothing => return false,
+    };
+    let Some(call) = CALLS.lock().get(key) else {
+        return false;
+    };
+    let Some(channel) = call.channel else {
+        return false;
+    };
+    match channel::hear(channel, Side::Imp) {
+        Heard::Nothing => {}
+        Heard::Closed if call.state == State::Asked => {
+            let by_itself = call.sip.is_some_and(Sip::is_alive);
+            end(
+                key,
+                if by_itself {
+                    Ending::Closed
+                } else {
+                    Ending::Itself
+                },
+            );
+        }
+        Heard::Closed => end(key, Ending::Quiet),
+        Heard::Message(message, word) => {
+            let outcome = match message == call.messages.refused {
+                true => Outcome::Refused,
+                false => Outcome::Done,
+            };
+            let block = word as u32;
+            if call.state != State::Asked {
+                exheap::free(block);
+                end(key, Ending::Quiet);
+            } else if call.process == 0 {
+                end(key, Ending::Said(outcome, block));
+            } else {
+                CALLS.lock().rest(key);
+                answer(call.id, outcome, block);
+            }
+        }
+    }
+    true
+}
+
+/// Ends processes whose limits are reached, one at a time. False if none is.
+fn expire() -> bool {
+    if !LATE.load(Relaxed) {
+        return false;
+    }
+    let now = hal().now();
+    let found = CALLS.lock().late(now);
+    match found {
+        Ok((index, outcome)) => {
+            end(index, Ending::Limit(outcome));
+            true
+        }
+        Err(next) => {
+            LATE.store(false, Relaxed);
+            crate::mechanism::timer::look_at_calls(next);
+            false
+        }
+    }
+}
+
+/// Why a process is ended, and what the host is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It is not waited for: nothing.
+    Quiet,
+    /// It has given this answer, in the allocation of this number.
+    Said(Outcome, u32),
+    /// It has reached a limit.
+    Limit(Outcome),
+    /// It has closed its end, and runs.
+    Closed,
+    /// It has ended by itself.
+    Itself,
+}
+
+/// Ends a process; the host is told when it is free, mostly at once.
+fn end(index: u32, ending: Ending) {
+    let Some(call) = CALLS.lock().end(index, ending) else {
+        return;
+    };
+    ENDING.add(1);
+    let (Some(sip), Some(channel)) = (call.sip, call.channel) else {
+        return;
+    };
+    while let Heard::Message(_, word) = channel::hear(channel, Side::Imp) {
+        exheap::free(word as u32);
+    }
+    channel::close(channel, Side::Imp, sip);
+    if sip::end(sip, End::Stop(KILLED)) {
+        conclude(index);
+    }
+}
+
+/// Tells the host of a process that has become free since it was ended. False if there is none.
+fn conclude_one() -> bool {
+    if ENDING.load(Relaxed) == 0 {
+        return false;
+    }
+    let gone = CALLS.lock().gone();
+    gone.map(conclude).is_some()
+}
+
+/// Tells the host what has become of a process that is free, and forgets it.
+fn conclude(index: u32) {
+    let Some(call) = CALLS.lock().remove(index) else {
+        return;
+    };
+    ENDING.sub(1);
+    let (State::Ending(ending), Some(sip)) = (call.state, call.sip) else {
+        return;
+    };
+    match ending {
+        Ending::Quiet => {}
+        Ending::Said(outcome, block) => answer(call.id, outcome, block),
+        Ending::Limit(outcome) => say(call.id, outcome, format_args!("")),
+        Ending::Closed => say(
+            call.id,
+            Outcome::Ended,
+            format_args!("it has closed its channel"),
+        ),
+        Ending::Itself => tell_end(call.id, sip),
+    }
+    sip.release();
+}
+
+/// Tells the host how a process has ended by itself.
+fn tell_end(id: u64, sip: &'static Sip) {
+    let (kind, code) = sip.exit_status().unwrap_or_default();
+    let how = End::from_numbers(kind, code);
+    let was_refused = sip.account().was_refused();
+    match how {
+        End::Trap(_) => {
+            let outcome = if was_refused {
+                Outcome::OutOfMemory
+            } else {
+                Outcome::Crashed
+            };
+            match crash::report_of(sip.id()) {
+                Some(line) => say(id, outcome, format_args!("{}", line.as_str())),
+                None => say(id, outcome, format_args!("{how}")),
+            }
+        }
+        End::Exit(code) if code != 0 && was_refused => {
+            say(id, Outcome::OutOfMemory, format_args!("{how}"));
+        }
+        _ => say(id, Outcome::Ended, format_args!("{how}")),
+    }
+}
+
+/// Answers with the bytes of an allocation, which this frees.
+fn answer(id: u64, outcome: Outcome, block: u32) {
+    if let (Some(callers), Some(a)) = (hal().callers(), exheap::get(block)) {
+        let len = a.len() as usize;
+        if len > ANSWER {
+            let text = format_args!("an answer of {len} bytes; {ANSWER} are the most");
+            callers.say(id, Outcome::Refused, text);
+        } else {
+            let bytes = a.block.window();
+            callers.answer(id, outcome, len, &mut |place| {
+                // The place has as many bytes as the allocation.
+                let _ = bytes.read(0, place);
+            });
+        }
+    }
+    exheap::free(block);
+}
