@@ -493,6 +493,18 @@ unsafe impl Hal for HostedHal {
         self.memory.decommit(part);
     }
 
+    fn hides(&self) -> bool {
+        true
+    }
+
+    fn hide(&self, part: Part<'_>) -> bool {
+        self.memory.hide(part)
+    }
+
+    fn reveal(&self, part: Part<'_>) -> bool {
+        self.memory.reveal(part)
+    }
+
     /// Unlimited: the kernel's own memory comes from Linux.
     fn heap_room(&self) -> u64 {
         u64::MAX

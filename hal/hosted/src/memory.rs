@@ -14,7 +14,9 @@
 //!   both, and whatever is given up later, twice the number of islands does not exceed that. (The
 //!   end of a reservation that is given up can leave one more, too: mappings are spared for those
 //!   few. Where none is left, the memory goes and the addresses stay.)
-//! - What is accessible is exactly `islands`; everything else in an arena has no access at all.
+//! - What is accessible is exactly `islands` without `hidden`, which lies in them and keeps its
+//!   memory; everything else in an arena has no access at all. So each hidden range takes a mapping
+//!   more than its island, and there are no more than [`MOST_HIDDEN`].
 //! - What is accessible and has no memory is exactly `blanks`: Linux gives zeros to whoever reads
 //!   there.
 //! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new
@@ -42,6 +44,8 @@ const ARENA: u64 = 1 << 40;
 const SMALL_ARENA: u64 = 64 << 20;
 /// Mappings left to the rest of the process.
 const SPARE_MAPPINGS: usize = 2048;
+/// Ranges that keep their memory without access, at most: these mappings are among the spare ones.
+const MOST_HIDDEN: usize = 256;
 
 /// The resource for lack of which a request was refused.
 #[derive(Clone, Copy)]
@@ -116,6 +120,7 @@ struct State {
     /// Reservations with large pages.
     wide: usize,
     islands: Ranges,
+    hidden: Ranges,
     blanks: Ranges,
 }
 
@@ -290,6 +295,7 @@ impl State {
             return false;
         }
         self.islands.remove(at, end);
+        self.hidden.remove(at, end);
         self.blanks.remove(at, end);
         self.note(at);
         true
@@ -402,6 +408,14 @@ impl Memory {
         }
         let mut state = self.state();
         state.check("commit", at, end);
+        // Only of what could not be closed is anything hidden still.
+        for (start, stop) in state.hidden.common(at, end) {
+            if !protect(start, stop, MprotectFlags::READ | MprotectFlags::WRITE) {
+                self.short(Shortage::Mappings);
+                return false;
+            }
+            state.hidden.remove(start, stop);
+        }
         let already = state.islands.overlap(at, end);
         let blank = state.blanks.overlap(at, end);
         if state.bytes() + blank + (bytes - already) > self.limit {
@@ -466,11 +480,48 @@ impl Memory {
         state.close(start, end);
     }
 
+    /// Takes the access away and keeps the memory: to give it back takes a fault for each page when it
+    /// is needed again.
+    pub(crate) fn hide(&self, part: Part<'_>) -> bool {
+        let Range { start, end } = part.range();
+        let mut state = self.state();
+        let whole = state.islands.overlap(start, end) == end - start;
+        if !whole || state.blanks.meets(start, end) || state.hidden.count() >= MOST_HIDDEN {
+            return false;
+        }
+        let hidden = protect(start, end, MprotectFlags::empty());
+        if hidden {
+            state.hidden.insert(start, end);
+        }
+        hidden
+    }
+
+    pub(crate) fn reveal(&self, part: Part<'_>) -> bool {
+        let Range { start, end } = part.range();
+        let mut state = self.state();
+        assert!(
+            state.hidden.overlap(start, end) == end - start,
+            "{start:#x} to {end:#x} is to be revealed and not hidden"
+        );
+        let revealed = protect(start, end, MprotectFlags::READ | MprotectFlags::WRITE);
+        if revealed {
+            state.hidden.remove(start, end);
+        }
+        revealed
+    }
+
     pub(crate) fn discard(&self, part: Part<'_>) {
         let Range { start, end } = part.range();
         self.state().check("discard", start, end);
         clear(start, end - start);
     }
+}
+
+/// Changes the access to a part of an island; false if Linux has no mapping left for that.
+fn protect(start: u64, end: u64, access: MprotectFlags) -> bool {
+    let bytes = (end - start) as usize;
+    // SAFETY: the caller has checked that the range is reserved, and only its owner uses it.
+    unsafe { rustix::mm::mprotect(start as *mut _, bytes, access) }.is_ok()
 }
 
 /// Drops the contents of a reserved range; its accessible part then reads as zero.

@@ -91,3 +91,51 @@ fn locked_memory_is_cleared() {
     assert_eq!(put(of.at(), 0), 0);
     memory.release(of);
 }
+
+#[test]
+fn hidden_memory_has_no_access_and_keeps_its_pages() {
+    /// Whether Linux has given a page to this address.
+    fn has_page(at: u64) -> bool {
+        let mut state = 0_u8;
+        // SAFETY: the vector has a byte for the one page that is asked for.
+        let done = unsafe { libc::mincore(at as *mut _, PAGE as usize, &raw mut state) };
+        assert_eq!(done, 0);
+        state & 1 == 1
+    }
+    let access = |at: u64| {
+        let flags = flags(at);
+        flags.split(' ').any(|flag| flag == "rd" || flag == "wr")
+    };
+    let memory = Memory::new(16 * PAGE);
+    let mut of = memory.reserve(1 << 20).unwrap();
+    assert!(memory.commit(of.part(0, 8 * PAGE)));
+    let at = of.at();
+    (0..8).for_each(|page| assert_eq!(put(at + page * PAGE, 0), 0));
+    assert!(memory.hide(of.part(4 * PAGE, 4 * PAGE)));
+    assert!(access(at) && !access(at + 4 * PAGE) && has_page(at + 4 * PAGE));
+    assert!(memory.reveal(of.part(4 * PAGE, 2 * PAGE)));
+    assert!(access(at + 5 * PAGE) && !access(at + 6 * PAGE) && has_page(at + 5 * PAGE));
+    assert_eq!(put(at + 5 * PAGE, 1), 0);
+    // It counts as what it is: memory.
+    let mut further = memory.reserve(1 << 20).unwrap();
+    assert!(!memory.commit(further.part(0, 9 * PAGE)));
+    memory.decommit(of.part(5 * PAGE, 3 * PAGE));
+    assert!(!access(at + 5 * PAGE) && memory.state().hidden.count() == 0);
+    assert!(memory.commit(further.part(0, 9 * PAGE)));
+    // What is not accessible has nothing to hide, and there are no more ranges than may be.
+    assert!(!memory.hide(of.part(4 * PAGE, 2 * PAGE)));
+    memory.release(further);
+    memory.release(of);
+    let many = Memory::new(u64::MAX);
+    let mut all: Vec<Reservation> = (0..=MOST_HIDDEN)
+        .map(|_| many.reserve(1 << 20).unwrap())
+        .collect();
+    let mut hidden = 0;
+    for of in &mut all {
+        assert!(many.commit(of.part(0, 2 * PAGE)));
+        hidden += usize::from(many.hide(of.part(0, PAGE)));
+    }
+    assert_eq!(hidden, MOST_HIDDEN);
+    all.into_iter().for_each(|of| many.release(of));
+    assert_eq!(many.state().hidden.count(), 0);
+}

@@ -4,7 +4,7 @@
 //! Each `print!` is one block, which moves to the reader; at most one is under way on each pipe.
 
 use crate::contracts::PipeContract;
-use crate::rt::{Block, Handle, Vector, Waitable};
+use crate::rt::{Handle, Vector, Waitable};
 use crate::sync::{self, Mutex};
 use crate::time::Timeout;
 use crate::{Error, process, sys};
@@ -83,11 +83,11 @@ pub const LARGEST: usize = 64 << 10;
 /// How far from its end a piece may be cut, to end with a line.
 const NEAR: usize = 1 << 10;
 
-/// How much of a block that is larger than [`LARGEST`] is its first piece.
-fn piece_len(block: &Block) -> usize {
+/// How much of what is larger than [`LARGEST`] is its first piece; `read` reads from a place on.
+fn piece_len(read: impl FnOnce(usize, &mut [u8])) -> usize {
     let mut end = [0; NEAR];
-    block.read(LARGEST - NEAR, &mut end);
-    match end.iter().rposition(|&byte| byte == b'\n') {
+    read(LARGEST - NEAR, &mut end);
+    match end.iter().rposition(|&b| b == b'\n') {
         Some(at) => LARGEST - NEAR + at + 1,
         None => LARGEST,
     }
@@ -121,7 +121,7 @@ impl Writer {
     pub fn send(&mut self, mut data: Vector<u8>) -> Result<(), Error> {
         while data.len() > LARGEST {
             let mut piece = data.into_block();
-            let len = piece_len(&piece);
+            let len = piece_len(|at, end| piece.read(at, end));
             data = Vector::from_block(piece.split(len)?);
             self.send_piece(Vector::from_block(piece))?;
         }
@@ -144,10 +144,18 @@ impl Writer {
     /// # Errors
     /// [`Error::Closed`] if nobody reads any more, [`Error::NoResources`] if memory is short.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if bytes.is_empty() {
-            return Ok(());
+        let mut rest = bytes;
+        // A block of all of it would take as much memory again, and be cut up.
+        while rest.len() > LARGEST {
+            let len = piece_len(|at, end| end.copy_from_slice(&rest[at..at + end.len()]));
+            let (piece, further) = rest.split_at(len);
+            self.send_piece(Vector::from_bytes(piece)?)?;
+            rest = further;
         }
-        self.send(Vector::from_bytes(bytes)?)
+        match rest {
+            [] => Ok(()),
+            _ => self.send_piece(Vector::from_bytes(rest)?),
+        }
     }
 
     /// Waits until the reader has taken everything.

@@ -125,22 +125,23 @@ impl Response {
     /// A text.
     #[must_use]
     pub fn text(text: &str) -> Response {
-        Response::bytes("text/plain; charset=utf-8", text.as_bytes())
+        Response::bytes("text/plain; charset=utf-8", text)
     }
 
     /// A page.
     #[must_use]
     pub fn html(text: &str) -> Response {
-        Response::bytes("text/html; charset=utf-8", text.as_bytes())
+        Response::bytes("text/html; charset=utf-8", text)
     }
 
-    /// Content of any type.
+    /// Content of any type. A list or a string that is given away is not copied.
     #[must_use]
-    pub fn bytes(kind: &str, content: &[u8]) -> Response {
+    pub fn bytes(kind: &str, content: impl Into<Vec<u8>>) -> Response {
+        let content = content.into();
         let response = Response {
             status: 200,
             headers: format!("content-length: {}\n", content.len()),
-            body: Body::Bytes(content.into()),
+            body: Body::Bytes(content),
         };
         response.header("content-type", kind)
     }

@@ -320,6 +320,23 @@ pub unsafe trait Hal: Sync {
     /// Takes memory back: the addresses are reserved again, inaccessible.
     fn decommit(&self, part: Part<'_>);
 
+    /// Whether it can hide memory, and that is quicker than to take it back and give it again.
+    fn hides(&self) -> bool {
+        false
+    }
+
+    /// Takes the access to accessible addresses away and keeps their memory, which the caller has
+    /// cleared. Returns false if that cannot be done; the part is to be decommitted then.
+    fn hide(&self, _part: Part<'_>) -> bool {
+        false
+    }
+
+    /// Makes addresses that were hidden accessible again, which read as zero. Returns false if that
+    /// cannot be done; the part is to be decommitted then.
+    fn reveal(&self, _part: Part<'_>) -> bool {
+        false
+    }
+
     /// Returns the bytes that the kernel's heap can grow by, beside a reserve for work in progress.
     /// Work that can wait asks first.
     fn heap_room(&self) -> u64;

@@ -33,6 +33,8 @@ use sing_runtime::Template;
 /// Contract bits of an endpoint whose contract the SIP does not know: it can be passed on and
 /// closed.
 const UNKNOWN: u32 = 0xffff << 16;
+/// What is expected of an image's next SIP falls by this part of what the last one had less.
+const FALL: u64 = 256;
 
 /// An installed image, loaded.
 pub(crate) struct Installed {
@@ -57,7 +59,8 @@ pub(crate) struct Installed {
     pub(crate) budget: u64,
     /// Bytes of the stack of each thread of a SIP of this image.
     pub(crate) stack: u64,
-    /// Bytes of memory that the last SIP of this image came to have.
+    /// Bytes of memory that SIPs of this image come to have: rises to what one had at once, and falls
+    /// a little with each that had less.
     expected: AtomicU64,
 }
 
@@ -326,7 +329,9 @@ impl Installed {
 
     /// Notes how many its last SIP came to have.
     pub(crate) fn expect(&self, bytes: u64) {
-        self.expected.store(bytes, Relaxed);
+        let before = self.expected.load(Relaxed);
+        let less = before.saturating_sub(bytes).div_ceil(FALL);
+        self.expected.store(bytes.max(before - less), Relaxed);
     }
 
     /// Returns what was called if this is the address behind a call in the image's code.

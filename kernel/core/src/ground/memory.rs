@@ -2,9 +2,11 @@
 //!
 //! A *slot* is a range of addresses with a committed mark: memory below it is accessible, and zero
 //! or written by the SIP; memory above is inaccessible. The mark moves up when code first touches
-//! memory above it ([`Slot::raise`], from a fault), so a SIP occupies only memory that it has
-//! touched. Slots and stacks that are given back are cleared, kept in a pool and reused; each slot
-//! keeps its mark, and if a new owner has a smaller memory, the excess is taken away first.
+//! memory above it ([`Slot::raise`], from a fault), or when it has used all of its memory and asks
+//! for more, so a SIP occupies only memory that it has touched or just asked for. Slots and stacks
+//! that are given back are cleared, kept in a pool and reused; each slot keeps its mark up to
+//! [`KEEP`], and where the machine can hide memory some of what was above, for a SIP of an image
+//! that comes to need it again. A new owner has access to no more than its memory.
 //!
 //! Budgets: a SIP is charged for the memory that it asks for (its linear memory's length, stacks,
 //! allocations, queues), before it gets it, so that the request fails and not a later access.
@@ -25,6 +27,9 @@ pub(crate) const PIECE: u64 = 256 << 10;
 /// So many committed bytes of a slot stay committed in the pool: to clear them is quicker than to
 /// have the machine take them and give them again, page by page.
 const KEEP: u64 = 64 << 10;
+/// So many bytes of a slot that were committed keep their memory in the pool: what is above
+/// [`KEEP`] is cleared and hidden.
+const KEEP_HIDDEN: u64 = 1 << 20;
 /// A slot of up to this many is small. Programs that need no more get no other from the pool: what
 /// stays committed is cleared after each.
 const SMALL: u64 = 32 << 10;
@@ -126,7 +131,7 @@ pub(crate) fn empty_pools() -> bool {
         Some(_) => None,
     };
     drop(pool);
-    let bytes = slot.as_ref().map(Slot::committed);
+    let bytes = slot.as_ref().map(Slot::occupied);
     let bytes = bytes.or_else(|| stack.as_ref().map(Stack::bytes));
     if let Some(bytes) = bytes {
         POOL_PAGES.sub(bytes / PAGE);
@@ -155,14 +160,19 @@ impl Slot {
         };
         let mut slot = match pooled {
             Some(s) => {
-                POOL_PAGES.sub(s.committed() / PAGE);
-                count_pages((s.committed() / PAGE) as i64);
+                POOL_PAGES.sub(s.occupied() / PAGE);
+                count_pages((s.occupied() / PAGE) as i64);
                 s
             }
             None => Slot::reserve(size)?,
         };
-        let most = if expected <= SMALL { SMALL } else { len };
-        slot.lower(len.min(most).next_multiple_of(PAGE));
+        let most = if expected <= SMALL { SMALL } else { expected };
+        // A slot that has come to have much is not cut down for each SIP that happens to need less.
+        if expected <= SMALL || slot.occupied() / 2 > most.max(KEEP) {
+            slot.lower(most.next_multiple_of(PAGE));
+        }
+        // Where it is accessible it is zero.
+        slot.lower_mark(len.next_multiple_of(PAGE));
         while used > slot.committed() {
             if slot.raise(used, len).is_none() {
                 slot.give();
@@ -176,12 +186,14 @@ impl Slot {
     /// true when it is accessible up to there; `None` if memory is short.
     pub(crate) fn raise(&mut self, end: u64, len: u64) -> Option<bool> {
         debug_assert!(end <= len);
-        let before = self.committed();
+        let (before, mut occupied) = (self.committed(), self.occupied());
         // Grow by an eighth at least, so that sequential first touches cause few faults.
         let step = (before / 8).clamp(4 * PAGE, PIECE);
         let most = before + PIECE;
+        // What is hidden costs one call of the machine's, however much of it there is.
         let want = end
             .max(before + step)
+            .max(occupied)
             .min(len)
             .min(most)
             .next_multiple_of(PAGE);
@@ -191,10 +203,12 @@ impl Slot {
                 if to <= before {
                     return Some(true);
                 }
-                if self.commit(to) {
-                    count_pages(((to - before) / PAGE) as i64);
+                let done = self.commit(to);
+                count_pages(((self.occupied() as i64) - (occupied as i64)) / PAGE as i64);
+                if done {
                     return Some(end <= to);
                 }
+                occupied = self.occupied();
             }
             // Memory in the pools is of more use here.
             if !empty_pools() {
@@ -204,19 +218,32 @@ impl Slot {
         None
     }
 
-    /// Lowers the mark to `to`.
+    /// Gives memory above `to` back to the machine.
     fn lower(&mut self, to: u64) {
-        let before = self.committed();
+        let before = self.occupied();
         self.decommit(to);
-        count_pages(-(((before - self.committed()) / PAGE) as i64));
+        count_pages(-(((before - self.occupied()) / PAGE) as i64));
     }
 
-    /// Gives up to `piece` bytes of an unused memory back to the machine. Returns false if clearing
-    /// the rest is as quick.
+    /// Lowers the mark to `to`, above which the memory is zero.
+    fn lower_mark(&mut self, to: u64) {
+        let before = self.occupied();
+        self.hide(to);
+        count_pages(-(((before - self.occupied()) / PAGE) as i64));
+    }
+
+    /// Gives up to `piece` bytes of an unused memory back to the machine, or clears and hides them.
+    /// Returns false if clearing the rest is as quick.
     pub(crate) fn shrink(&mut self, piece: u64) -> bool {
         let more = self.committed() > KEEP + piece;
         if more {
-            self.lower(self.committed() - piece);
+            let to = self.committed() - piece;
+            if machine::hal().hides() && self.committed() <= KEEP_HIDDEN {
+                self.clear_part(to, piece);
+                self.lower_mark(to);
+            } else {
+                self.lower(to);
+            }
         }
         more
     }
@@ -226,23 +253,28 @@ impl Slot {
         if self.is_nothing() {
             return;
         }
-        self.lower(KEEP);
+        let kept = match machine::hal().hides() {
+            true => KEEP_HIDDEN,
+            false => KEEP,
+        };
+        self.lower(kept);
         self.clear();
+        self.lower_mark(KEEP);
         let mut pool = SLOTS.lock();
         let Kept(lists) = if self.reserved() > 4 << 30 {
             &mut pool.guarded
         } else {
             &mut pool.sized[log2_ceil(self.reserved())]
         };
-        let list = &mut lists[usize::from(self.committed() > SMALL)];
-        if list.len() >= POOL || !pools_have_room(self.committed()) || list.try_reserve(1).is_err()
-        {
+        let bytes = self.occupied();
+        let list = &mut lists[usize::from(bytes > SMALL)];
+        if list.len() >= POOL || !pools_have_room(bytes) || list.try_reserve(1).is_err() {
             drop(pool);
             self.lower(0);
             return;
         }
-        count_pages(-((self.committed() / PAGE) as i64));
-        POOL_PAGES.add(self.committed() / PAGE);
+        count_pages(-((bytes / PAGE) as i64));
+        POOL_PAGES.add(bytes / PAGE);
         #[expect(clippy::disallowed_methods, reason = "there is room")]
         list.push(self);
     }

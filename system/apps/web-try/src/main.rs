@@ -74,7 +74,7 @@ fn answer(mut request: Request) -> Response {
             let mut page: Vec<u8> = (b'a'..=b'z').collect();
             page = page.repeat(size(&request) as usize / page.len() + 1);
             page.truncate(size(&request) as usize);
-            return Response::bytes("text/plain", &page);
+            return Response::bytes("text/plain", page);
         }
         "stream" => {
             let mut left = size(&request);

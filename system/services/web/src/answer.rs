@@ -5,6 +5,9 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 
+/// Bytes that a head usually takes.
+const USUAL: usize = 512;
+
 /// The words for a status.
 #[must_use]
 pub fn words(status: u16) -> &'static str {
@@ -70,8 +73,12 @@ impl Answer {
     /// An answer at a time in seconds since 1970.
     #[must_use]
     pub fn new(status: u16, now: u64) -> Answer {
-        let mut text = format!("HTTP/1.1 {status} {}\r\n", words(status));
-        let _ = write!(text, "Date: {}\r\nServer: Singularity\r\n", date::show(now));
+        let mut text = String::with_capacity(USUAL);
+        let (words, date) = (words(status), date::show(now));
+        let _ = write!(
+            text,
+            "HTTP/1.1 {status} {words}\r\nDate: {date}\r\nServer: Singularity\r\n"
+        );
         Answer { status, text }
     }
 

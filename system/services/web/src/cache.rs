@@ -105,10 +105,12 @@ impl Cache {
         LARGEST.min(self.most / PART)
     }
 
-    /// Whether something is kept under a name, of whatever state.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.entries.contains_key(name)
+    /// What is kept under a name, with the state of the file that it is of: only who finds the file
+    /// in that state may use it.
+    pub fn look(&mut self, name: &str) -> Option<(Stamp, Arc<[u8]>)> {
+        let entry = self.entries.get_mut(name)?;
+        entry.used = true;
+        Some((entry.stamp, Arc::clone(&entry.content)))
     }
 
     /// The content of a file that is as `stamp` says.
@@ -190,9 +192,11 @@ mod tests {
     fn a_content_is_that_of_the_state_that_is_asked_for() {
         let mut cache = Cache::new(MOST);
         let now = stamp(1, 7);
-        assert!(!cache.has("a") && cache.find("a", &now).is_none());
+        assert!(cache.look("a").is_none() && cache.find("a", &now).is_none());
         cache.keep("a", now, b"content".as_slice().into());
         assert_eq!(cache.find("a", &now).as_deref(), Some(&b"content"[..]));
+        let content: Arc<[u8]> = b"content".as_slice().into();
+        assert_eq!(cache.look("a"), Some((now, content)));
         for other in [
             stamp(2, 7),
             stamp(1, 8),
@@ -205,7 +209,7 @@ mod tests {
         cache.keep("a", stamp(1, 8), b"new".as_slice().into());
         assert!(cache.find("a", &now).is_none());
         assert_eq!(cache.find("a", &stamp(1, 8)).as_deref(), Some(&b"new"[..]));
-        assert!(!cache.has(&packed("a")) && packed("a") != packed("b"));
+        assert!(cache.look(&packed("a")).is_none() && packed("a") != packed("b"));
     }
 
     #[test]
@@ -256,11 +260,11 @@ mod tests {
         let mut cache = Cache::new(MOST);
         assert!(cache.takes(MOST as u64 / 64) && !cache.takes(MOST as u64 / 64 + 1));
         cache.keep("a", stamp(1, 1), vec![0; MOST / 64].into());
-        assert!(!cache.has("a"));
+        assert!(cache.look("a").is_none());
         let largest = Cache::new(64 << 20);
         assert!(largest.takes(256 << 10) && !largest.takes((256 << 10) + 1));
         let mut none = Cache::new(0);
         none.keep("a", stamp(1, 1), vec![].into());
-        assert!(!none.has("a") && !none.takes(1));
+        assert!(none.look("a").is_none() && !none.takes(1));
     }
 }

@@ -124,10 +124,10 @@ fn look(talk: &mut Talk<'_>, target: &Target) -> Result<At, Error> {
         (true, path) if path.is_empty() => INDEX.into(),
         (true, path) => format!("{path}/{INDEX}"),
     };
-    if talk.server.cache.lock().has(&path) {
+    let kept = talk.server.cache.lock().look(&path);
+    if let Some((of, content)) = kept {
         let attributes = root.attributes(&path)?;
-        let kept = talk.server.cache.lock().find(&path, &stamp(&attributes));
-        if let Some(content) = kept {
+        if stamp(&attributes) == of {
             let content = Content::Kept(content);
             return Ok(At::File(Found {
                 path,

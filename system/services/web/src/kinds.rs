@@ -3,7 +3,10 @@
 /// The type of a file, and whether it is worth packing.
 #[must_use]
 pub fn of(name: &str) -> (&'static str, bool) {
-    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    const NONE: (&str, bool) = ("application/octet-stream", false);
+    let Some((_, end)) = name.rsplit_once('.') else {
+        return NONE;
+    };
     let is = |ends: &[&str]| ends.iter().any(|e| e.eq_ignore_ascii_case(end));
     let table: [(&[&str], &'static str, bool); 20] = [
         (&["html", "htm"], "text/html; charset=utf-8", true),
@@ -32,9 +35,7 @@ pub fn of(name: &str) -> (&'static str, bool) {
         (&["zip"], "application/zip", false),
     ];
     let found = table.iter().find(|(ends, _, _)| is(ends));
-    found.map_or(("application/octet-stream", false), |(_, kind, text)| {
-        (*kind, *text)
-    })
+    found.map_or(NONE, |(_, kind, text)| (*kind, *text))
 }
 
 #[cfg(test)]

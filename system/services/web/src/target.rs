@@ -31,13 +31,14 @@ impl Target {
             .ok_or(Fault::bad("the target is no path"))?;
         let mut parts = Vec::new();
         for part in inner.split('/').filter(|part| !part.is_empty()) {
-            match decode(part)?.as_str() {
+            let name = decode(part)?;
+            match name.as_str() {
                 "." => {}
                 ".." => return Err(Fault::bad("the path leads upwards")),
-                name if name.contains(['/', '\0']) => {
+                bad if bad.bytes().any(|byte| matches!(byte, b'/' | 0)) => {
                     return Err(Fault::bad("a part of the path is no name"));
                 }
-                name => parts.push(name.into()),
+                _ => parts.push(name),
             }
         }
         Ok(Target {

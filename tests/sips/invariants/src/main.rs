@@ -117,6 +117,12 @@ fn main() -> Result<i32, Error> {
         );
         check(
             "state isolation",
+            "behind",
+            attack("behind", "")?,
+            Exit::Trapped(MEMORY),
+        );
+        check(
+            "state isolation",
             "seek",
             attack("seek", "")?,
             Exit::Code(0),
@@ -152,7 +158,7 @@ fn main() -> Result<i32, Error> {
     }
     println!(
         "invariants: {} attacks, {failed} got through",
-        ATTACKS.len() + 16
+        ATTACKS.len() + 21
     );
     Ok(i32::from(failed > 0))
 }

@@ -1,5 +1,5 @@
 //! Committed memory: a reservation whose beginning is accessible, and the access to it by the
-//! kernel and SIPs.
+//! kernel and SIPs. Memory behind that may be kept hidden: it is zero, and nobody has access.
 
 use super::Reservation;
 use crate::ground::machine::{hal, noted};
@@ -13,6 +13,9 @@ pub(crate) struct Committed {
     reservation: Reservation,
     /// Accessible bytes, from the first on; whole pages.
     mark: u64,
+    /// Bytes behind the mark that are hidden ([`hal::Hal::hide`](crate::ground::hal::Hal::hide));
+    /// whole pages.
+    hidden: u64,
 }
 
 impl Committed {
@@ -21,6 +24,7 @@ impl Committed {
         Some(Self {
             reservation: hal().reserve(bytes)?,
             mark: 0,
+            hidden: 0,
         })
     }
 
@@ -51,9 +55,15 @@ impl Committed {
         self.mark
     }
 
-    /// Moves the mark up to `to`; the newly accessible memory is zeroed. Returns false, and changes
-    /// nothing, if memory is short.
+    /// Returns the number of bytes that have memory, those that are hidden included.
+    pub(crate) fn occupied(&self) -> u64 {
+        self.mark + self.hidden
+    }
+
+    /// Moves the mark up to `to`; the newly accessible memory is zeroed. Returns false if memory is
+    /// short: then the mark has moved no further than over what was hidden.
     pub(crate) fn commit(&mut self, to: u64) -> bool {
+        self.reveal(to);
         let more = to.saturating_sub(self.mark);
         let done = more == 0 || noted(hal().commit(self.reservation.part(self.mark, more)));
         if done {
@@ -62,11 +72,41 @@ impl Committed {
         done
     }
 
-    /// Moves the mark down to `to`: memory above goes back to the machine.
+    /// Moves the mark up to `to` over hidden memory, as far as there is any.
+    fn reveal(&mut self, to: u64) {
+        let shown = to.saturating_sub(self.mark).min(self.hidden);
+        if shown == 0 {
+            return;
+        }
+        if hal().reveal(self.reservation.part(self.mark, shown)) {
+            self.mark += shown;
+            self.hidden -= shown;
+        } else {
+            self.decommit(self.mark);
+        }
+    }
+
+    /// Takes memory above `to` back to the machine: the mark moves down to there if it is above.
     pub(crate) fn decommit(&mut self, to: u64) {
-        if to < self.mark {
-            hal().decommit(self.reservation.part(to, self.mark - to));
+        let end = self.occupied();
+        if to < end {
+            hal().decommit(self.reservation.part(to, end - to));
+            self.mark = self.mark.min(to);
+            self.hidden = to - self.mark;
+        }
+    }
+
+    /// Moves the mark down to `to`, and hides the memory above, which the caller has cleared, where
+    /// the machine can; otherwise it goes back.
+    pub(crate) fn hide(&mut self, to: u64) {
+        if to >= self.mark {
+            return;
+        }
+        if hal().hide(self.reservation.part(to, self.mark - to)) {
+            self.hidden += self.mark - to;
             self.mark = to;
+        } else {
+            self.decommit(to);
         }
     }
 

@@ -144,6 +144,16 @@ unsafe impl Hal for Small {
     fn decommit(&self, part: Part<'_>) {
         zero(&part);
     }
+    fn hides(&self) -> bool {
+        true
+    }
+    fn hide(&self, _: Part<'_>) -> bool {
+        true
+    }
+    fn reveal(&self, part: Part<'_>) -> bool {
+        // So that a test sees whether what is hidden was taken for what is given back.
+        part.range().end - part.range().start < 3 * PAGE
+    }
     fn blank(&self, part: Part<'_>) {
         zero(&part);
     }
@@ -238,6 +248,7 @@ fn wrong_numbers_and_wrong_order_are_refused() {
     small();
     assert!(refused(|| machine::note(&SMALL)), "a second machine");
     memory_keeps_to_its_mark();
+    hidden_memory_is_nobodys_and_comes_back();
     windows_end_with_their_memory();
     fibers_switch_once();
     assert_eq!(
@@ -260,6 +271,29 @@ fn memory_keeps_to_its_mark() {
     assert!(refused(|| m.commit(2 * PAGE + 1)), "no whole pages");
     m.decommit(PAGE);
     assert!(refused(|| m.block(PAGE, 1)), "taken back");
+}
+
+fn hidden_memory_is_nobodys_and_comes_back() {
+    let marks = |m: &Committed| (m.committed() / PAGE, m.occupied() / PAGE);
+    let mut m = Committed::with(8 * PAGE).unwrap();
+    m.hide(2 * PAGE);
+    m.hide(4 * PAGE);
+    assert_eq!(marks(&m), (2, 8));
+    assert!(refused(|| m.block(2 * PAGE, 1)), "hidden");
+    assert!(m.commit(4 * PAGE));
+    assert_eq!(marks(&m), (4, 8));
+    m.hide(3 * PAGE);
+    m.decommit(7 * PAGE);
+    assert_eq!(marks(&m), (3, 7), "what is hidden goes first");
+    // It cannot be revealed: the machine gives other memory in its place.
+    assert!(m.commit(6 * PAGE));
+    assert_eq!(marks(&m), (6, 6));
+    m.hide(5 * PAGE);
+    assert!(m.commit(8 * PAGE), "beyond what is hidden");
+    assert_eq!(marks(&m), (8, 8));
+    m.hide(6 * PAGE);
+    m.decommit(PAGE);
+    assert_eq!(marks(&m), (1, 1));
 }
 
 fn windows_end_with_their_memory() {

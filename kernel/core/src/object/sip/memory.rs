@@ -195,8 +195,16 @@ impl Sip {
                 None => instance.set_memory_len(new),
                 Some(i) => instance.set_further_len(i, new),
             }
-            Some((old >> ty.page_bits) as i64)
+            Some((old, new, (old >> ty.page_bits) as i64))
         });
-        grown.flatten().unwrap_or(-1)
+        let Some((old, new, pages)) = grown.flatten() else {
+            return -1;
+        };
+        // Who has touched all that it had will touch what it asks for, too. Where memory is short,
+        // the access says so.
+        if index == 0 && self.memory.committed() >= old {
+            self.memory.with(|m| m.raise(new.min(old + PIECE), new));
+        }
+        pages
     }
 }
