@@ -1,0 +1,120 @@
+//! Each pass on small functions: the code before is built here, the code behind is asked for its order.
+
+use super::schedule;
+use cranelift_codegen::Context;
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::types::{F64, I32, I64};
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, Function, Inst, InstBuilder, MemFlagsData, Opcode, Signature,
+    TrapCode, Type, UserFuncName, Value,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_codegen::settings::{self, Flags};
+use cranelift_codegen::verify_function;
+
+/// A function with parameters and results of these types, whose first block has been made.
+fn function(params: &[Type], results: &[Type]) -> (Function, Vec<Value>) {
+    let mut signature = Signature::new(CallConv::SystemV);
+    signature.params = params.iter().map(|&ty| AbiParam::new(ty)).collect();
+    signature.returns = results.iter().map(|&ty| AbiParam::new(ty)).collect();
+    let mut func = Function::with_name_signature(UserFuncName::default(), signature);
+    let (_, values) = block(&mut func, params);
+    (func, values)
+}
+
+/// Another block at the end, with these parameters.
+fn block(func: &mut Function, params: &[Type]) -> (Block, Vec<Value>) {
+    let block = func.dfg.make_block();
+    func.layout.append_block(block);
+    let mut values = Vec::new();
+    for &ty in params {
+        values.push(func.dfg.append_block_param(block, ty));
+    }
+    (block, values)
+}
+
+/// The end of the last block.
+fn end(func: &mut Function) -> FuncCursor<'_> {
+    let block = func.layout.last_block().unwrap();
+    FuncCursor::new(func).at_bottom(block)
+}
+
+fn load(func: &mut Function, ty: Type, address: Value, offset: i32) -> Value {
+    let flags = MemFlagsData::new();
+    end(func).ins().load(ty, flags, address, offset)
+}
+
+/// The function behind the pass, which Cranelift accepts.
+fn after(func: Function, pass: impl Fn(&mut Context)) -> Function {
+    let mut context = Context::for_function(func);
+    context.compute_cfg();
+    context.compute_domtree();
+    context.compute_loop_analysis();
+    pass(&mut context);
+    let flags = Flags::new(settings::builder());
+    if let Err(e) = verify_function(&context.func, &flags) {
+        panic!("{e}\n{}", context.func.display());
+    }
+    context.func
+}
+
+fn all(func: &Function) -> impl Iterator<Item = Inst> + '_ {
+    let blocks = func.layout.blocks();
+    blocks.flat_map(|block| func.layout.block_insts(block))
+}
+
+fn opcodes(func: &Function) -> Vec<Opcode> {
+    all(func)
+        .map(|inst| func.dfg.insts[inst].opcode())
+        .collect()
+}
+
+fn count(func: &Function, opcode: Opcode) -> usize {
+    opcodes(func).iter().filter(|&&op| op == opcode).count()
+}
+
+#[test]
+fn arithmetic_moves_up_to_the_loads_whose_values_it_ends() {
+    let (mut func, params) = function(&[I64], &[I32]);
+    let loaded = [0, 4, 8].map(|at| load(&mut func, I32, params[0], at));
+    let first = end(&mut func).ins().bxor(loaded[0], loaded[1]);
+    let second = end(&mut func).ins().bxor(first, loaded[2]);
+    end(&mut func).ins().return_(&[second]);
+    let func = after(func, |c| schedule::schedule(&mut c.func));
+    use Opcode::{Bxor, Load, Return};
+    assert_eq!(opcodes(&func), [Load, Load, Bxor, Load, Bxor, Return]);
+}
+
+#[test]
+fn what_ends_no_value_stays_and_effects_keep_their_order() {
+    let (mut func, params) = function(&[I64, I32], &[I32, I32, I32]);
+    let kept = load(&mut func, I32, params[0], 0);
+    let flags = MemFlagsData::new();
+    let mut cursor = end(&mut func);
+    cursor.ins().store(flags, params[1], params[0], 4);
+    let last = load(&mut func, I32, params[0], 8);
+    // Both operands are returned, too: another value would be kept with them.
+    let sum = end(&mut func).ins().iadd(kept, last);
+    end(&mut func)
+        .ins()
+        .trapnz(kept, TrapCode::user(1).unwrap());
+    end(&mut func).ins().return_(&[kept, last, sum]);
+    let before = opcodes(&func);
+    let func = after(func, |c| schedule::schedule(&mut c.func));
+    assert_eq!(opcodes(&func), before);
+}
+
+#[test]
+fn a_product_moves_with_the_sum_that_alone_uses_it() {
+    let (mut func, params) = function(&[I64, F64], &[F64, F64, F64]);
+    let loaded = [0, 8, 16].map(|at| load(&mut func, F64, params[0], at));
+    let product = end(&mut func).ins().fmul(loaded[0], loaded[1]);
+    let sum = end(&mut func).ins().fadd(params[1], product);
+    let other = end(&mut func).ins().fmul(loaded[0], loaded[2]);
+    end(&mut func).ins().return_(&[sum, other, loaded[1]]);
+    let func = after(func, |c| schedule::schedule(&mut c.func));
+    use Opcode::{Fadd, Fmul, Load, Return};
+    let expected = [Load, Load, Fmul, Fadd, Load, Fmul, Return];
+    assert_eq!(opcodes(&func), expected);
+}
+
