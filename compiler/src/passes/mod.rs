@@ -5,6 +5,7 @@
 //!   moved.
 //! - The result depends on the function alone, and the time is linear in its length.
 
+mod pointers;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ use cranelift_codegen::Context;
 /// Runs all of them over a function that Cranelift has optimized.
 pub(crate) fn run(context: &mut Context) {
     let func = &mut context.func;
+    pointers::widen(func);
     schedule::schedule(func);
 }

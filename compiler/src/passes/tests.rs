@@ -1,6 +1,6 @@
 //! Each pass on small functions: the code before is built here, the code behind is asked for its order.
 
-use super::schedule;
+use super::{pointers, schedule};
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::types::{F64, I32, I64};
@@ -118,3 +118,40 @@ fn a_product_moves_with_the_sum_that_alone_uses_it() {
     assert_eq!(opcodes(&func), expected);
 }
 
+#[test]
+fn a_pointer_around_a_loop_has_64_bits() {
+    let (mut func, params) = function(&[I64, I32], &[I32]);
+    let (body, values) = (func.dfg.make_block(), params.clone());
+    let pointer = func.dfg.append_block_param(body, I32);
+    let carried = [BlockArg::Value(values[1])];
+    end(&mut func).ins().jump(body, &carried);
+    func.layout.append_block(body);
+    let wide = end(&mut func).ins().uextend(I64, pointer);
+    let address = end(&mut func).ins().iadd(values[0], wide);
+    let found = load(&mut func, I32, address, 0);
+    let next = end(&mut func).ins().iadd_imm_u(pointer, 4);
+    let done = func.dfg.make_block();
+    let carried = [BlockArg::Value(next)];
+    end(&mut func).ins().brif(found, body, &carried, done, &[]);
+    func.layout.append_block(done);
+    end(&mut func).ins().return_(&[pointer]);
+    let func = after(func, |c| pointers::widen(&mut c.func));
+    assert_eq!(func.dfg.block_param_types(body).collect::<Vec<_>>(), [I64]);
+    // Each branch extends what it carries; the access needs no extension any more.
+    assert_eq!(count(&func, Opcode::Uextend), 2, "{}", func.display());
+    // The sum has 32 bits, as before: it may wrap.
+    assert_eq!(func.dfg.value_type(next), I32);
+}
+
+#[test]
+fn a_pointer_that_is_loaded_fills_up_with_zeros() {
+    let (mut func, params) = function(&[I64], &[I32, I32]);
+    let pointer = load(&mut func, I32, params[0], 0);
+    let wide = end(&mut func).ins().uextend(I64, pointer);
+    let address = end(&mut func).ins().iadd(params[0], wide);
+    let found = load(&mut func, I32, address, 0);
+    end(&mut func).ins().return_(&[pointer, found]);
+    let func = after(func, |c| pointers::widen(&mut c.func));
+    let loads = [Opcode::Uload32, Opcode::Load, Opcode::Uextend];
+    assert_eq!(loads.map(|op| count(&func, op)), [1, 1, 0]);
+}
