@@ -5,6 +5,8 @@
 //!   moved.
 //! - The result depends on the function alone, and the time is linear in its length.
 
+mod chains;
+mod lift;
 mod pointers;
 mod schedule;
 #[cfg(test)]
@@ -16,5 +18,7 @@ use cranelift_codegen::Context;
 pub(crate) fn run(context: &mut Context) {
     let func = &mut context.func;
     pointers::widen(func);
+    lift::lift(func, &context.loop_analysis);
+    chains::reorder(func);
     schedule::schedule(func);
 }

@@ -1,6 +1,6 @@
 //! Each pass on small functions: the code before is built here, the code behind is asked for its order.
 
-use super::{pointers, schedule};
+use super::{chains, lift, pointers, schedule};
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::types::{F64, I32, I64};
@@ -116,6 +116,113 @@ fn a_product_moves_with_the_sum_that_alone_uses_it() {
     use Opcode::{Fadd, Fmul, Load, Return};
     let expected = [Load, Load, Fmul, Fadd, Load, Fmul, Return];
     assert_eq!(opcodes(&func), expected);
+}
+
+/// `((params[1] op third) op second) op first` of three loads.
+fn chained(op: fn(&mut Function, Value, Value) -> Value, ty: Type) -> Function {
+    let (mut func, params) = function(&[I64, ty], &[ty]);
+    let loaded = [0, 8, 16].map(|at| load(&mut func, ty, params[0], at));
+    let mut sum = params[1];
+    for value in loaded.into_iter().rev() {
+        sum = op(&mut func, sum, value);
+    }
+    end(&mut func).ins().return_(&[sum]);
+    func
+}
+
+/// The operands of all operations of two operands.
+fn operands(func: &Function) -> Vec<[Value; 2]> {
+    let args = all(func).filter_map(|inst| func.dfg.inst_args(inst).try_into().ok());
+    args.collect()
+}
+
+#[test]
+fn a_chain_takes_its_operands_in_the_order_in_which_they_are_made() {
+    let func = chained(|f, a, b| end(f).ins().bxor(a, b), I32);
+    let loads: Vec<Value> = all(&func)
+        .take(3)
+        .map(|i| func.dfg.first_result(i))
+        .collect();
+    let param = func.dfg.block_params(func.layout.entry_block().unwrap())[1];
+    let func = after(func, |c| chains::reorder(&mut c.func));
+    let found = operands(&func);
+    assert_eq!(found[0], [loads[0], loads[1]]);
+    // What may come from a loop's last round comes last.
+    assert_eq!([found[1][1], found[2][1]], [loads[2], param]);
+}
+
+#[test]
+fn sums_of_floats_are_no_chain_nor_are_values_with_other_uses() {
+    let floats = chained(|f, a, b| end(f).ins().fadd(a, b), F64);
+    let shared = chained(
+        |f, a, b| {
+            let value = end(f).ins().bxor(a, b);
+            end(f).ins().trapnz(value, TrapCode::user(1).unwrap());
+            value
+        },
+        I32,
+    );
+    for func in [floats, shared] {
+        let before = operands(&func);
+        let func = after(func, |c| chains::reorder(&mut c.func));
+        assert_eq!(operands(&func), before);
+    }
+}
+
+/// Two loads, a branch back to them if there is a loop, and behind it a sum of what was loaded.
+fn branching(looping: bool) -> Function {
+    let (mut func, params) = function(&[I64, I32], &[I32]);
+    let body = func.dfg.make_block();
+    end(&mut func).ins().jump(body, &[]);
+    func.layout.append_block(body);
+    let loaded = [0, 4].map(|at| load(&mut func, I32, params[0], at));
+    let (next, trap) = (func.dfg.make_block(), func.dfg.make_block());
+    let other = if looping { body } else { trap };
+    end(&mut func).ins().brif(params[1], next, &[], other, &[]);
+    func.layout.append_block(next);
+    let sum = end(&mut func).ins().iadd(loaded[0], loaded[1]);
+    end(&mut func).ins().return_(&[sum]);
+    if !looping {
+        func.layout.append_block(trap);
+        end(&mut func).ins().trap(TrapCode::user(1).unwrap());
+    }
+    func
+}
+
+#[test]
+fn what_ends_two_values_passes_a_branch_but_enters_no_loop() {
+    for (looping, expected) in [(false, 1), (true, 2)] {
+        let func = after(branching(looping), |c| {
+            lift::lift(&mut c.func, &c.loop_analysis);
+        });
+        let place = func.layout.blocks().position(|block| {
+            let mut insts = func.layout.block_insts(block);
+            insts.any(|inst| func.dfg.insts[inst].opcode() == Opcode::Iadd)
+        });
+        assert_eq!(place, Some(expected), "{}", func.display());
+    }
+}
+
+#[test]
+fn what_both_ways_compute_is_computed_once_before_the_branch() {
+    let (mut func, params) = function(&[I64, I32], &[I32]);
+    let loaded = [0, 4, 8].map(|at| load(&mut func, I32, params[0], at));
+    let ways = [func.dfg.make_block(), func.dfg.make_block()];
+    let mut cursor = end(&mut func);
+    cursor.ins().brif(params[1], ways[0], &[], ways[1], &[]);
+    for (way, number) in ways.into_iter().zip([1, 2]) {
+        func.layout.append_block(way);
+        let first = end(&mut func).ins().bxor(loaded[0], loaded[1]);
+        let second = end(&mut func).ins().bxor(first, loaded[2]);
+        let own = end(&mut func).ins().iadd_imm_u(second, number);
+        end(&mut func).ins().return_(&[own]);
+    }
+    let func = after(func, |c| lift::lift(&mut c.func, &c.loop_analysis));
+    let first = func.layout.entry_block().unwrap();
+    let moved = func.layout.block_insts(first);
+    let moved = moved.filter(|&i| func.dfg.insts[i].opcode() == Opcode::Bxor);
+    assert_eq!((moved.count(), count(&func, Opcode::Bxor)), (2, 2));
+    assert_eq!(count(&func, Opcode::Iadd), 2, "{}", func.display());
 }
 
 #[test]
