@@ -81,6 +81,7 @@ pub(crate) struct Generator<'g> {
     keeper: Option<&'g dyn Keeper>,
     builder: FunctionBuilderContext,
     context: Context,
+    registers: regalloc2::Ctx,
 }
 
 impl<'g> Generator<'g> {
@@ -95,6 +96,7 @@ impl<'g> Generator<'g> {
             keeper,
             builder: FunctionBuilderContext::new(),
             context: Context::new(),
+            registers: regalloc2::Ctx::default(),
         }
     }
 
@@ -125,14 +127,24 @@ impl<'g> Generator<'g> {
     /// The machine code; whether it was there before.
     fn piece(&mut self) -> Result<(Piece, bool)> {
         let Some(keeper) = self.keeper else {
-            let piece = Piece::make(&mut self.context, self.isa, self.env.lines);
+            let piece = Piece::make(
+                &mut self.context,
+                &mut self.registers,
+                self.isa,
+                self.env.lines,
+            );
             return Ok((piece?, false));
         };
         let name = kept::name(&self.context.func, self.env.options, self.env.lines);
         if let Some(piece) = keeper.get(&name).and_then(Piece::decode) {
             return Ok((piece, true));
         }
-        let piece = Piece::make(&mut self.context, self.isa, self.env.lines)?;
+        let piece = Piece::make(
+            &mut self.context,
+            &mut self.registers,
+            self.isa,
+            self.env.lines,
+        )?;
         if let Some(bytes) = piece.encode() {
             keeper.put(name, bytes);
         }

@@ -29,6 +29,7 @@ mod module;
 mod names;
 mod options;
 mod parallel;
+mod passes;
 mod piece;
 pub mod strip;
 pub mod symbols;

@@ -5,6 +5,7 @@
 //! of names, and places in the program's text are relative to the function's.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::passes;
 use cranelift_codegen::binemit::Reloc;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, TrapCode};
@@ -43,13 +44,22 @@ impl Piece {
     }
 
     /// Generates code for the function in `context`, with places in the text if these are wanted.
-    pub(crate) fn make(context: &mut Context, isa: &dyn TargetIsa, places: bool) -> Result<Piece> {
+    pub(crate) fn make(
+        context: &mut Context,
+        registers: &mut regalloc2::Ctx,
+        isa: &dyn TargetIsa,
+        places: bool,
+    ) -> Result<Piece> {
         let mut control = ControlPlane::default();
-        if let Err(e) = context.compile(isa, &mut control) {
-            return Err(codegen_error(&e.inner));
-        }
-        let compiled = context.compiled_code();
-        let compiled = compiled.ok_or_else(|| Error::internal("Cranelift gave no code"))?;
+        let mut generate = || {
+            context.optimize(isa, &mut control)?;
+            passes::run(context);
+            context.verify_if(isa)?;
+            let (func, domtree) = (&context.func, &context.domtree);
+            isa.compile_function(func, domtree, registers, false, &mut control)
+        };
+        let compiled = generate().map_err(|e| codegen_error(&e))?;
+        let compiled = compiled.apply_params(&context.func.params);
         let buffer = &compiled.buffer;
         let mut piece = Piece {
             code: compiled.code_buffer().to_vec(),

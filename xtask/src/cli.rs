@@ -67,8 +67,8 @@ usage: cargo xtask COMMAND
   bench programs|compile [--program 'MODULE ARGUMENT...']... [--json FILE] [--rounds N]
       measures the start of ordinary programs, or their compilation, with wasmtime's beside them
   bench compute|safety [--json FILE] [--rounds N]
-      measures work of well-known crates as programs of the system and as native code; or what tests of addresses
-      cost it beside guard pages
+      measures work of well-known crates as programs of the system, as native code and under wasmtime; or what tests
+      of addresses cost it beside guard pages
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 

@@ -126,7 +126,7 @@ impl Translator<'_, '_> {
     fn wide(&mut self, value: Value) -> Value {
         match self.b.func.dfg.value_type(value) {
             types::I64 => value,
-            _ => self.b.ins().uextend(types::I64, value),
+            _ => self.number(value),
         }
     }
 
@@ -221,14 +221,24 @@ impl Translator<'_, '_> {
     }
 
     fn load(&mut self, memarg: &wp::MemArg, from: Type, to: Type, widen: Widen) -> Result<()> {
+        use types::{I8, I16, I32, I64};
         let index = self.pop()?;
         let (address, offset) = self.address(index, memarg, from.bytes())?;
         let flags = self.memory_flags();
-        let loaded = self.b.ins().load(from, flags, address, offset);
-        let value = match widen {
-            Widen::No => loaded,
-            Widen::Signed => self.b.ins().sextend(to, loaded),
-            Widen::Unsigned => self.b.ins().uextend(to, loaded),
+        let ins = self.b.ins();
+        let value = match (widen, from) {
+            (Widen::No, _) => ins.load(from, flags, address, offset),
+            (Widen::Signed, I8) => ins.sload8(to, flags, address, offset),
+            (Widen::Signed, I16) => ins.sload16(to, flags, address, offset),
+            (Widen::Signed, _) => ins.sload32(flags, address, offset),
+            // With 64 bits, so that addresses find them so (`bounds`).
+            (Widen::Unsigned, I8) => ins.uload8(I64, flags, address, offset),
+            (Widen::Unsigned, I16) => ins.uload16(I64, flags, address, offset),
+            (Widen::Unsigned, _) => ins.uload32(flags, address, offset),
+        };
+        let value = match (widen, to) {
+            (Widen::Unsigned, I32) => self.b.ins().ireduce(I32, value),
+            _ => value,
         };
         self.push(value);
         Ok(())

@@ -14,6 +14,7 @@
 
 mod atomics;
 mod body;
+mod bounds;
 mod bytes;
 mod calls;
 mod control;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench compute`: how fast compiled code is, beside native Rust (T8); and
+//! `cargo xtask bench compute`: how fast compiled code is, beside native Rust and wasmtime (T8); and
 //! `bench safety`: what tests of addresses cost beside guard pages.
 //!
 //! All sides take turns within each kernel, so that disturbances of the machine affect all alike. A
@@ -21,6 +21,7 @@ const RUNS: u32 = 7;
 /// The side to which the others are compared, and the one that the target is about.
 const NATIVE: &str = "native";
 const OURS: &str = "this system, SIMD";
+const PEER: &str = "wasmtime, SIMD";
 
 /// The sides of `bench compute`.
 const WAYS: [Way; 2] = [
@@ -56,6 +57,9 @@ pub fn run(request: &Request) -> Result<u8> {
     let (kernels, native) = prepare()?;
     let mut sides = vec![(NATIVE, native)];
     sides.push(("native, no vectors", kernels.without_vectors()?));
+    if let Some(peers) = kernels.wasmtime(&[true, false])? {
+        sides.extend([PEER, "wasmtime"].into_iter().zip(peers));
+    }
     let image = kernels.image(&WAYS)?;
     sides.extend(ours(&image, [OURS, "this system"], WAYS));
     finish(request, kernels, &sides, &image, OURS, "T8")
@@ -158,7 +162,8 @@ impl Ratios {
             .collect()
     }
 
-    /// A row for the mean of this side with those of the others as peers, and one for each kernel.
+    /// A row for the mean of this side with those of the others as peers, one for its ratio to the
+    /// peer, and one for each kernel.
     fn rows(&self, ours: &str, id: &str) -> Vec<Row> {
         let Some(side) = self.sides.iter().position(|name| name == ours) else {
             return Vec::new();
@@ -174,6 +179,11 @@ impl Ratios {
             peers: others(&|at| self.means(at)),
             ..row(&mean, self.means(side))
         }];
+        if let Some(peer) = self.sides.iter().position(|name| name == PEER) {
+            let both = self.means(side).into_iter().zip(self.means(peer));
+            let over = both.map(|(ours, theirs)| ours / theirs).collect();
+            rows.push(row(&format!("the same over {PEER}"), over));
+        }
         for (number, kernel) in self.kernels.iter().enumerate() {
             rows.push(Row {
                 peers: others(&|at| self.ratios[at][number].clone()),
@@ -224,7 +234,7 @@ mod tests {
     #[test]
     fn means_are_geometric_and_medians_over_rounds() {
         let measured = Ratios {
-            sides: vec![NATIVE.into(), TESTED.into(), OURS.into()],
+            sides: vec![NATIVE.into(), PEER.into(), OURS.into()],
             kernels: vec!["a".into(), "b".into()],
             ratios: vec![
                 vec![vec![1.0; 3], vec![1.0; 3]],
@@ -235,8 +245,9 @@ mod tests {
         let rows = measured.rows(OURS, "T8");
         assert_eq!(rows[0].id.as_deref(), Some("T8"));
         assert!((rows[0].value - 2.0).abs() < 1e-9, "{:?}", rows[0]);
-        assert!((rows[0].peers[TESTED] - 4.0).abs() < 1e-9);
-        assert_eq!((rows[2].name.as_str(), rows[2].value), ("b", 4.0));
+        assert!((rows[0].peers[PEER] - 4.0).abs() < 1e-9);
+        assert!((rows[1].value - 0.5).abs() < 1e-9, "{:?}", rows[1]);
+        assert_eq!((rows[3].name.as_str(), rows[3].value), ("b", 4.0));
         assert!(measured.table().contains("4.000"));
     }
 }

@@ -1,5 +1,5 @@
-//! The kernels of `bench/compute` on every side: as programs of this machine, and as
-//! programs of the system. All sides run the same source, and must compute the same.
+//! The kernels of `bench/compute` on every side: as programs of this machine, under wasmtime, and
+//! as programs of the system. All sides run the same source, and must compute the same.
 
 use crate::image::{self, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
@@ -9,7 +9,7 @@ use crate::system::session::Session;
 use crate::{cargo, files, toolchain};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,8 @@ pub struct Way {
 pub enum Side {
     /// A program of this machine.
     Native(PathBuf),
+    /// wasmtime, with what it has made of a module.
+    Wasmtime(PathBuf, PathBuf),
     /// A program of the system in this image.
     Ours {
         image: PathBuf,
@@ -122,6 +124,24 @@ impl Kernels {
         Ok(release.join("kernels.wasm"))
     }
 
+    /// wasmtime's sides, if it can be built: for each module, with vectors or without.
+    pub fn wasmtime(&self, simd: &[bool]) -> Result<Option<Vec<Side>>> {
+        let Some(peer) = super::wasmtime(&self.project) else {
+            return Ok(None);
+        };
+        let peer = Path::new(peer.get_program()).with_file_name("kernels");
+        let mut sides = Vec::new();
+        for &simd in simd {
+            let module = self.module(simd)?;
+            let compiled = module.with_extension("cwasm");
+            let mut command = Command::new(&peer);
+            command.arg("compile").arg(module).arg(&compiled);
+            cargo::quiet(&mut command, "compiling the kernels for wasmtime")?;
+            sides.push(Side::Wasmtime(peer.clone(), compiled));
+        }
+        Ok(Some(sides))
+    }
+
     /// Makes a system image with the program compiled in all these ways; where it is.
     pub fn image(&self, ways: &[Way]) -> Result<PathBuf> {
         let project = &self.project;
@@ -160,6 +180,11 @@ impl Kernels {
         let runs = self.runs.to_string();
         let output = match side {
             Side::Native(program) => said(Command::new(program).args([name, &runs]))?,
+            Side::Wasmtime(peer, compiled) => {
+                let mut command = Command::new(peer);
+                command.arg("run").arg(compiled);
+                said(command.args([&number.to_string(), &runs]))?
+            }
             Side::Ours { image, program } => {
                 let script = format!("/boot/{}", script(program, name));
                 let mut arguments = Vec::from(SCRIPT_ARGUMENTS.map(String::from));

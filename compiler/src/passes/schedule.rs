@@ -1,0 +1,225 @@
+//! The order of instructions within a block, between Cranelift's optimizer and its lowering.
+//!
+//! The optimizer leaves what has effects in the program's order, and computes the rest where it is
+//! needed first. After a run of loads that means: all of them wait in registers, or on the stack, for
+//! the arithmetic behind. Here arithmetic moves up to its operands where it leaves no more values
+//! alive than before. Then it can take an operand from memory, too.
+//!
+//! Invariants:
+//! - Only instructions without effects move: none that loads, stores, traps, calls or branches. So
+//!   loads, stores and tests keep their order among each other.
+//! - They move up only, within their block, and stay behind what makes their operands.
+//! - The time is linear in the number of instructions and operands.
+
+use cranelift_codegen::entity::SecondaryMap;
+use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef};
+
+/// Orders the instructions of a function that has been optimized.
+pub(super) fn schedule(func: &mut Function) {
+    let mut scheduler = Scheduler::new(func);
+    let blocks: Vec<Block> = func.layout.blocks().collect();
+    for block in blocks {
+        scheduler.block(func, block);
+    }
+}
+
+/// Marks the end of a list of [`Scheduler::edges`].
+const END: u32 = u32::MAX;
+
+/// What is known of an instruction of the current block.
+#[derive(Clone, Copy)]
+struct State {
+    /// Whether it has its place in the new order.
+    placed: bool,
+    /// Whether it may move.
+    moves: bool,
+    /// Operands made by instructions that have no place yet, constants aside.
+    waiting: u32,
+    /// Its first use in the block, in `edges`.
+    users: u32,
+}
+
+const NONE: State = State {
+    placed: false,
+    moves: false,
+    waiting: 0,
+    users: END,
+};
+
+struct Scheduler {
+    /// For each value the uses behind the instructions that have been placed. A value of another
+    /// block counts as used without end.
+    uses: SecondaryMap<Value, u32>,
+    states: SecondaryMap<Inst, State>,
+    /// Users of an instruction's result, as linked lists: the user and the next edge.
+    edges: Vec<(Inst, u32)>,
+    order: Vec<Inst>,
+    /// Instructions whose operands have all been made, the next one last.
+    ready: Vec<Inst>,
+}
+
+/// Whether the instruction computes one value from others and does nothing else.
+fn is_arithmetic(func: &Function, inst: Inst) -> bool {
+    let op = func.dfg.insts[inst].opcode();
+    let effects = op.can_load()
+        || op.can_store()
+        || op.can_trap()
+        || op.other_side_effects()
+        || op.is_call()
+        || op.is_branch()
+        || op.is_terminator()
+        || op.is_return()
+        // These read what an instruction without operands may have changed.
+        || matches!(op, Opcode::GetPinnedReg | Opcode::GetFramePointer | Opcode::GetStackPointer);
+    !effects && func.dfg.inst_results(inst).len() == 1
+}
+
+/// Whether it computes a constant: there is no time at which it has to be made.
+fn is_constant(func: &Function, inst: Inst) -> bool {
+    matches!(
+        func.dfg.insts[inst].opcode(),
+        Opcode::Iconst | Opcode::F32const | Opcode::F64const | Opcode::Vconst
+    )
+}
+
+impl Scheduler {
+    fn new(func: &Function) -> Scheduler {
+        let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
+        for block in func.layout.blocks() {
+            for inst in func.layout.block_insts(block) {
+                for value in func.dfg.inst_values(inst) {
+                    uses[value] += 1;
+                }
+            }
+        }
+        Scheduler {
+            uses,
+            states: SecondaryMap::with_default(NONE),
+            edges: Vec::new(),
+            order: Vec::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    fn block(&mut self, func: &mut Function, block: Block) {
+        self.edges.clear();
+        self.order.clear();
+        let mut moving = false;
+        for inst in func.layout.block_insts(block) {
+            let moves = is_arithmetic(func, inst) && !func.dfg.inst_args(inst).is_empty();
+            self.states[inst].moves = moves;
+            moving |= moves;
+            if moves {
+                self.link(func, block, inst);
+            }
+        }
+        if !moving {
+            return;
+        }
+        let insts: Vec<Inst> = func.layout.block_insts(block).collect();
+        for &inst in &insts {
+            if !self.states[inst].placed {
+                self.place(func, inst);
+                self.follow(func, block);
+            }
+        }
+        if self.order != insts {
+            for &inst in &insts {
+                func.layout.remove_inst(inst);
+            }
+            for &inst in &self.order {
+                func.layout.append_inst(inst, block);
+            }
+        }
+    }
+
+    /// Notes for which instructions of the block this one waits.
+    fn link(&mut self, func: &Function, block: Block, inst: Inst) {
+        for &value in func.dfg.inst_args(inst) {
+            match func.dfg.value_def(value) {
+                ValueDef::Result(from, _) if func.layout.inst_block(from) == Some(block) => {
+                    if !is_constant(func, from) {
+                        self.edges.push((inst, self.states[from].users));
+                        self.states[from].users = self.edges.len() as u32 - 1;
+                        self.states[inst].waiting += 1;
+                    }
+                }
+                ValueDef::Result(..) | ValueDef::Param(..) => {}
+                ValueDef::Union(..) => self.states[inst].moves = false,
+            }
+        }
+    }
+
+    /// Puts an instruction next, behind the constants among its operands.
+    fn place(&mut self, func: &Function, inst: Inst) {
+        for &value in func.dfg.inst_args(inst) {
+            if let ValueDef::Result(from, _) = func.dfg.value_def(value) {
+                let here = func.layout.inst_block(from) == func.layout.inst_block(inst);
+                if here && is_constant(func, from) && !self.states[from].placed {
+                    self.states[from].placed = true;
+                    self.order.push(from);
+                }
+            }
+        }
+        self.states[inst].placed = true;
+        self.order.push(inst);
+        for value in func.dfg.inst_values(inst) {
+            self.uses[value] -= 1;
+        }
+        // The list has the last user first, as `ready` wants it.
+        let mut edge = self.states[inst].users;
+        while let Some(&(user, next)) = self.edges.get(edge as usize) {
+            let state = &mut self.states[user];
+            state.waiting -= 1;
+            if state.waiting == 0 && state.moves && !state.placed {
+                self.ready.push(user);
+            }
+            edge = next;
+        }
+    }
+
+    /// Places what can follow.
+    fn follow(&mut self, func: &Function, block: Block) {
+        while let Some(inst) = self.ready.pop() {
+            if self.states[inst].placed {
+                continue;
+            }
+            if self.ends_a_value(func, block, inst) {
+                self.place(func, inst);
+            } else if let Some(user) = self.only_user(func, inst)
+                && self.ends_a_value(func, block, user)
+            {
+                self.place(func, inst);
+                self.place(func, user);
+            }
+        }
+    }
+
+    /// Whether a value of the block is not used behind this instruction: then its result takes that
+    /// one's place.
+    fn ends_a_value(&self, func: &Function, block: Block, inst: Inst) -> bool {
+        let values = func.dfg.inst_args(inst);
+        values.iter().any(|&value| {
+            let made_here = match func.dfg.value_def(value) {
+                ValueDef::Result(from, _) => {
+                    func.layout.inst_block(from) == Some(block)
+                        && self.states[from].placed
+                        && !is_constant(func, from)
+                }
+                ValueDef::Param(of, _) => of == block,
+                ValueDef::Union(..) => false,
+            };
+            let here = values.iter().filter(|&&other| other == value).count();
+            made_here && self.uses[value] as usize == here
+        })
+    }
+
+    /// The instruction that alone uses the result of this one, and waits for nothing else.
+    fn only_user(&self, func: &Function, inst: Inst) -> Option<Inst> {
+        let result = func.dfg.first_result(inst);
+        let (user, _) = *self.edges.get(self.states[inst].users as usize)?;
+        let state = &self.states[user];
+        let alone = self.uses[result] == 1 && state.waiting == 1;
+        (alone && state.moves && !state.placed).then_some(user)
+    }
+}
