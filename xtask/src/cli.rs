@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
 use crate::web::Web;
-use crate::{bench, doc, fresh, fuzz, iso, run, test, wasi, wast};
+use crate::{bench, doc, fresh, fuzz, iso, run, soak, test, wasi, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -59,6 +59,9 @@ usage: cargo xtask COMMAND
   fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
       sends random and changed frames to the network of a hosted system, and looks whether it goes on
   doc
+  soak [--time SECONDS] [--seed N] [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
+      keeps a system under load, an hour if nothing else is said: requests of the web, commands, and in the first half
+      of the time services that are killed; says whether memory, handles, channels and the file system are flat
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
   bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
       [--memory guard|explicit] [--rounds N]
@@ -96,6 +99,8 @@ pub enum Command {
     /// Fuzz.
     Fuzz(fuzz::Request),
 }
+    /// Keep a system under load.
+    Soak(soak::Request),
 
 /// Reads the command line.
 pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
@@ -111,6 +116,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
             "wast" => {
+            "soak" => parse_soak(parser),
                 let paths: Vec<String> = rest(&mut parser)?;
                 if paths.is_empty() {
                     bail!("wast: which files or folders?");
@@ -373,6 +379,22 @@ fn positive(text: &str) -> Result<u32, String> {
         .filter(|n| *n > 0)
         .ok_or_else(|| "not a positive number".into())
 }
+fn parse_soak(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = soak::Request::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("seed") => request.seed = parser.value()?.parse()?,
+            Long("time") => request.time = parser.value()?.parse_with(positive)?,
+            Long("json") => request.json = Some(PathBuf::from(parser.value()?)),
+            Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
+            Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Soak(request))
+}
+
 
 fn set_script(request: &mut run::Request, text: String) -> Result<()> {
     if request.script.replace(text).is_some() {
@@ -411,6 +433,7 @@ pub fn execute(command: Command) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+        Command::Soak(request) => soak::run(&request),
 
     fn parse_line(line: &[&str]) -> Result<Command> {
         parse(lexopt::Parser::from_args(line))
@@ -478,3 +501,5 @@ mod tests {
         }
     }
 }
+            (&["soak", "--time", "0"], "not a positive number"),
+            (&["soak", "long"], "long"),

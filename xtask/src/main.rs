@@ -44,6 +44,7 @@ mod run;
 mod serial_line;
 mod setup;
 mod system;
+mod soak;
 mod test;
 mod toolchain;
 mod wasi;

@@ -22,6 +22,7 @@ mod own;
 mod parts;
 mod platform;
 mod sockets;
+mod soak;
 mod specification;
 pub mod systems;
 pub mod tcp;
