@@ -37,8 +37,9 @@ usage: cargo xtask COMMAND
       both to a Unix socket at which another program listens;
       --web starts the web server at this port of the machine's loopback, or a free one, and shows the address at which a browser
       shows the system; so does `run` alone at a terminal, unless told --web none
-  image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
-      makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
+  image [--iso [FILE] | --container FOLDER] [-o FILE] [--memory guard|explicit]
+      makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI; or a folder that container
+      images are made of (deploy)
   wasi
       builds what `target/release/sing run PROGRAM.wasm` needs, which runs ordinary programs
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -58,10 +59,10 @@ usage: cargo xtask COMMAND
       asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
       sends random and changed frames to the network of a hosted system, and looks whether it goes on
-  doc
   soak [--time SECONDS] [--seed N] [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
       keeps a system under load, an hour if nothing else is said: requests of the web, commands, and in the first half
       of the time services that are killed; says whether memory, handles, channels and the file system are flat
+  doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
   bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
       [--memory guard|explicit] [--rounds N]
@@ -98,9 +99,9 @@ pub enum Command {
     Wast(Vec<String>),
     /// Fuzz.
     Fuzz(fuzz::Request),
-}
     /// Keep a system under load.
     Soak(soak::Request),
+}
 
 /// Reads the command line.
 pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
@@ -115,8 +116,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "wasi" => alone(&mut parser, Command::Wasi),
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
-            "wast" => {
             "soak" => parse_soak(parser),
+            "wast" => {
                 let paths: Vec<String> = rest(&mut parser)?;
                 if paths.is_empty() {
                     bail!("wast: which files or folders?");
@@ -252,6 +253,7 @@ fn display(parser: &mut lexopt::Parser) -> Result<Display> {
 fn parse_image(mut parser: lexopt::Parser) -> Result<Command> {
     let mut request = iso::Request {
         disc: false,
+        container: None,
         out: None,
         memory: MemoryMode::Guard,
     };
@@ -271,10 +273,14 @@ fn parse_image(mut parser: lexopt::Parser) -> Result<Command> {
                     parser.value()?;
                 }
             }
+            Long("container") => request.container = Some(PathBuf::from(parser.value()?)),
             Short('o') => request.out = Some(PathBuf::from(parser.value()?)),
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             other => return Err(other.unexpected().into()),
         }
+    }
+    if request.container.is_some() && (request.disc || request.out.is_some()) {
+        bail!("image: --container makes a folder; -o and --iso are for files, without it");
     }
     Ok(Command::Image(request))
 }
@@ -373,12 +379,6 @@ fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
     Ok(Command::Fuzz(request))
 }
 
-fn positive(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|n| *n > 0)
-        .ok_or_else(|| "not a positive number".into())
-}
 fn parse_soak(mut parser: lexopt::Parser) -> Result<Command> {
     let mut request = soak::Request::default();
     while let Some(argument) = parser.next()? {
@@ -395,6 +395,12 @@ fn parse_soak(mut parser: lexopt::Parser) -> Result<Command> {
     Ok(Command::Soak(request))
 }
 
+fn positive(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "not a positive number".into())
+}
 
 fn set_script(request: &mut run::Request, text: String) -> Result<()> {
     if request.script.replace(text).is_some() {
@@ -427,13 +433,13 @@ pub fn execute(command: Command) -> Result<u8> {
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
         Command::Fuzz(request) => fuzz::run(&request),
+        Command::Soak(request) => soak::run(&request),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-        Command::Soak(request) => soak::run(&request),
 
     fn parse_line(line: &[&str]) -> Result<Command> {
         parse(lexopt::Parser::from_args(line))
@@ -483,6 +489,7 @@ mod tests {
             (&["run", "--net", "tap0"], "tap0"),
             (&["run", "--fresh", "--disk", "x"], "--fresh"),
             (&["image", "extra"], "extra"),
+            (&["image", "--container", "x", "-o", "y"], "folder"),
             (&["wast"], "which files"),
             (&["bench"], "which one"),
             (&["bench", "basic", "--rounds", "0"], "positive"),
@@ -495,11 +502,11 @@ mod tests {
             (&["fuzz", "packets", "--rounds", "3"], "--rounds"),
             (&["fuzz", "abi", "--seed", "x"], "invalid digit"),
             (&["fuzz", "abi", "--time", "0"], "not a positive number"),
+            (&["soak", "--time", "0"], "not a positive number"),
+            (&["soak", "long"], "long"),
         ] {
             let error = reason(&parse_line(line).unwrap_err());
             assert_eq!(error.matches(part).count(), 1, "{line:?}: {error}");
         }
     }
 }
-            (&["soak", "--time", "0"], "not a positive number"),
-            (&["soak", "long"], "long"),
