@@ -65,6 +65,22 @@ pub fn hosted_with(project: &Project, feature: &str) -> Result<PathBuf> {
     Ok(target.join("release").join("singularity"))
 }
 
+/// Builds the hosted kernel without any library of this machine's beside it, for a container; returns
+/// the path of its binary.
+pub fn hosted_static(project: &Project) -> Result<PathBuf> {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    let flags = format!("target.{TARGET}.rustflags=[\"-Ctarget-feature=+crt-static\"]");
+    let mut arguments = vec!["build", "--release", "--no-default-features"];
+    arguments.extend(["-p", "sing-hosted", "--target", TARGET, "--config", &flags]);
+    cargo::build(
+        &project.root,
+        &arguments,
+        "building the hosted kernel statically",
+    )?;
+    let release = project.target.join(TARGET).join("release");
+    Ok(release.join("singularity"))
+}
+
 /// Builds the tools, and programs to WebAssembly modules. Those of cargo's are built at the same
 /// time: neither build keeps all processors busy from its first crate to its last.
 pub fn tools_and_programs(project: &Project, programs: &[&Program]) -> Result<()> {

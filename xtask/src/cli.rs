@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
 use crate::web::Web;
-use crate::{bench, doc, fresh, fuzz, iso, run, test, wasi, wast};
+use crate::{bench, doc, fresh, fuzz, iso, run, soak, test, wasi, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -37,8 +37,9 @@ usage: cargo xtask COMMAND
       both to a Unix socket at which another program listens;
       --web starts the web server at this port of the machine's loopback, or a free one, and shows the address at which a browser
       shows the system; so does `run` alone at a terminal, unless told --web none
-  image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
-      makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
+  image [--iso [FILE] | --container FOLDER] [-o FILE] [--memory guard|explicit]
+      makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI; or a folder that container
+      images are made of (deploy)
   wasi
       builds what `target/release/sing run PROGRAM.wasm` and `sing serve` need, which run ordinary programs
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -58,6 +59,9 @@ usage: cargo xtask COMMAND
       asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
       sends random and changed frames to the network of a hosted system, and looks whether it goes on
+  soak [--time SECONDS] [--seed N] [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
+      keeps a system under load, an hour if nothing else is said: requests of the web, commands, and in the first half
+      of the time services that are killed; says whether memory, handles, channels and the file system are flat
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
   bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
@@ -95,6 +99,8 @@ pub enum Command {
     Wast(Vec<String>),
     /// Fuzz.
     Fuzz(fuzz::Request),
+    /// Keep a system under load.
+    Soak(soak::Request),
 }
 
 /// Reads the command line.
@@ -110,6 +116,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "wasi" => alone(&mut parser, Command::Wasi),
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
+            "soak" => parse_soak(parser),
             "wast" => {
                 let paths: Vec<String> = rest(&mut parser)?;
                 if paths.is_empty() {
@@ -246,6 +253,7 @@ fn display(parser: &mut lexopt::Parser) -> Result<Display> {
 fn parse_image(mut parser: lexopt::Parser) -> Result<Command> {
     let mut request = iso::Request {
         disc: false,
+        container: None,
         out: None,
         memory: MemoryMode::Guard,
     };
@@ -265,10 +273,14 @@ fn parse_image(mut parser: lexopt::Parser) -> Result<Command> {
                     parser.value()?;
                 }
             }
+            Long("container") => request.container = Some(PathBuf::from(parser.value()?)),
             Short('o') => request.out = Some(PathBuf::from(parser.value()?)),
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             other => return Err(other.unexpected().into()),
         }
+    }
+    if request.container.is_some() && (request.disc || request.out.is_some()) {
+        bail!("image: --container makes a folder; -o and --iso are for files, without it");
     }
     Ok(Command::Image(request))
 }
@@ -367,6 +379,22 @@ fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
     Ok(Command::Fuzz(request))
 }
 
+fn parse_soak(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = soak::Request::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("seed") => request.seed = parser.value()?.parse()?,
+            Long("time") => request.time = parser.value()?.parse_with(positive)?,
+            Long("json") => request.json = Some(PathBuf::from(parser.value()?)),
+            Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
+            Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Soak(request))
+}
+
 fn positive(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
@@ -405,6 +433,7 @@ pub fn execute(command: Command) -> Result<u8> {
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
         Command::Fuzz(request) => fuzz::run(&request),
+        Command::Soak(request) => soak::run(&request),
     }
 }
 
@@ -460,6 +489,7 @@ mod tests {
             (&["run", "--net", "tap0"], "tap0"),
             (&["run", "--fresh", "--disk", "x"], "--fresh"),
             (&["image", "extra"], "extra"),
+            (&["image", "--container", "x", "-o", "y"], "folder"),
             (&["wast"], "which files"),
             (&["bench"], "which one"),
             (&["bench", "basic", "--rounds", "0"], "positive"),
@@ -472,6 +502,8 @@ mod tests {
             (&["fuzz", "packets", "--rounds", "3"], "--rounds"),
             (&["fuzz", "abi", "--seed", "x"], "invalid digit"),
             (&["fuzz", "abi", "--time", "0"], "not a positive number"),
+            (&["soak", "--time", "0"], "not a positive number"),
+            (&["soak", "long"], "long"),
         ] {
             let error = reason(&parse_line(line).unwrap_err());
             assert_eq!(error.matches(part).count(), 1, "{line:?}: {error}");

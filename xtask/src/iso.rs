@@ -1,4 +1,5 @@
-//! `cargo xtask image`: the system as a file: its image alone, or a disc that a PC starts from.
+//! `cargo xtask image`: the system as a file: its image alone, or a disc that a PC starts from; or
+//! the folder that container images are made of (`container`).
 //!
 //! The disc is for BIOS and UEFI alike, from a CD or copied to a USB stick: GRUB, the PC kernel,
 //! the system image.
@@ -7,7 +8,7 @@ use crate::image::{self, MemoryMode};
 use crate::packages::Tools;
 use crate::project::Project;
 use crate::setup::{self, Needs};
-use crate::{build, cargo, files};
+use crate::{build, cargo, container, files};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ const FIRMWARE: [(&str, &str, &str); 2] = [
 pub struct Request {
     /// A disc instead of the system image alone.
     pub disc: bool,
+    /// A folder for container images instead.
+    pub container: Option<PathBuf>,
     /// The file to make.
     pub out: Option<PathBuf>,
     /// How linear memories are guarded.
@@ -53,6 +56,16 @@ pub struct Request {
 /// Makes the file and prints its path.
 pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
+    if let Some(folder) = &request.container {
+        let needs = Needs {
+            pc: true,
+            ..Needs::of(false)
+        };
+        setup::prepare(&mut project, needs)?;
+        container::make(&project, request.memory, folder)?;
+        say!("{}", folder.display());
+        return Ok(0);
+    }
     // Before slow builds.
     request.out.as_deref().map_or(Ok(()), files::expect_place)?;
     let needs = Needs {

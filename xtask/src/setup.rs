@@ -7,6 +7,7 @@
 use crate::packages::{self, Tools};
 use crate::project::{Maker, Project};
 use crate::test::bridge::NATS;
+use crate::test::deploy::PYTHON;
 use crate::{clang, qemu, toolchain};
 use anyhow::{Result, bail};
 
@@ -34,6 +35,8 @@ pub struct Needs {
     pub lints: bool,
     /// The server that two systems meet at in a test.
     pub nats: Need,
+    /// What reads the manifests for others in a test.
+    pub python: Need,
 }
 
 impl Needs {
@@ -46,6 +49,7 @@ impl Needs {
             pc: emulated,
             lints: false,
             nats: Need::No,
+            python: Need::No,
         }
     }
 }
@@ -73,6 +77,11 @@ impl Without {
     /// The reason for leaving out the test with a server of NATS, if it is left out.
     pub fn nats(&self) -> Option<String> {
         self.reason(&NATS)
+    }
+
+    /// The reason for leaving out the test of the manifests, if it is left out.
+    pub fn python(&self) -> Option<String> {
+        self.reason(&PYTHON)
     }
 
     fn reason(&self, tools: &Tools) -> Option<String> {
@@ -104,8 +113,11 @@ pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
             .map(|p| p.name.clone())
             .collect::<Vec<_>>()
     };
-    let mut wanted: Vec<(&'static Tools, Need)> =
-        vec![(&qemu::TOOLS, needs.qemu), (&NATS, needs.nats)];
+    let mut wanted: Vec<(&'static Tools, Need)> = vec![
+        (&qemu::TOOLS, needs.qemu),
+        (&NATS, needs.nats),
+        (&PYTHON, needs.python),
+    ];
     if !in_c(project).is_empty() {
         wanted.push((&clang::TOOLS, needs.clang));
     }

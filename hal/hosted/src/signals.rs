@@ -420,9 +420,15 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
 extern "C" fn on_ending(signal: c_int, _: *mut siginfo_t, _: *mut c_void) {
     terminal::leave();
     // SA_RESETHAND has restored the default action, which is taken when this handler returns and
-    // the signal is no longer blocked.
-    // SAFETY: sends a signal to this thread.
-    unsafe { libc::raise(signal) };
+    // the signal is no longer blocked. Linux takes none for the first process of a container.
+    // SAFETY: ends this process without running anything else of it, or sends a signal to this
+    // thread.
+    unsafe {
+        if std::process::id() == 1 {
+            libc::_exit(128 + signal);
+        }
+        libc::raise(signal);
+    }
 }
 
 /// Handles a continuation after a stop: another process may have changed the terminal's modes.

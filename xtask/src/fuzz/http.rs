@@ -8,6 +8,7 @@
 
 use super::Request;
 use crate::cargo;
+use crate::host_dir::HostDirectory;
 use crate::image::{self, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
@@ -202,6 +203,23 @@ fn broken(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
+/// A whole answer with another content than it should have.
+#[derive(Debug)]
+pub struct OtherBody {
+    number: usize,
+    what: &'static str,
+    len: usize,
+}
+
+impl std::fmt::Display for OtherBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let OtherBody { number, what, len } = self;
+        write!(f, "request {number}, {what}: another body, of {len} bytes")
+    }
+}
+
+impl std::error::Error for OtherBody {}
+
 /// Reads the next answer from bytes that have come: status and body. One that says only that the
 /// body may come is passed over.
 fn answer<'a>(bytes: &mut &'a [u8], bodiless: bool) -> Result<(u16, Vec<u8>)> {
@@ -251,7 +269,7 @@ fn answer<'a>(bytes: &mut &'a [u8], bodiless: bool) -> Result<(u16, Vec<u8>)> {
 }
 
 /// One connection, all of whose random numbers follow from the seed; what was asked and answered.
-fn connection(port: u16, seed: u64) -> Result<Vec<&'static str>> {
+pub fn connection(port: u16, seed: u64) -> Result<Vec<&'static str>> {
     let mut random = Random(seed);
     let all: Vec<Known> = (0..random.below(5)).map(|_| known(&mut random)).collect();
     let mut bytes: Vec<u8> = all.iter().flat_map(|known| known.bytes.clone()).collect();
@@ -305,11 +323,10 @@ fn connection(port: u16, seed: u64) -> Result<Vec<&'static str>> {
         let (status, body) = answer(&mut rest, known.bodiless)
             .with_context(|| format!("request {number}, {what}: {} bytes left", rest.len()))?;
         ensure!(status == known.status, "request {number}, {what}: {status}");
-        ensure!(
-            known.body.as_ref().is_none_or(|wanted| *wanted == body),
-            "request {number}, {what}: another body, of {} bytes",
-            body.len()
-        );
+        if known.body.as_ref().is_some_and(|wanted| *wanted != body) {
+            let len = body.len();
+            return Err(OtherBody { number, what, len }.into());
+        }
         answered.push(what);
     }
     ensure!(breaks || rest.is_empty(), "{} bytes too many", rest.len());
@@ -321,6 +338,28 @@ fn connection(port: u16, seed: u64) -> Result<Vec<&'static str>> {
         answered.push("broken");
     }
     Ok(answered)
+}
+
+/// A directory of the host with the file that connections ask for; the caller removes it.
+pub fn content(project: &Project) -> Result<HostDirectory> {
+    let path = project.out().join(format!("fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    crate::files::write(&path.join("f.bin"), file(0, FILE_BYTES))?;
+    Ok(HostDirectory {
+        path,
+        at: "/mnt".into(),
+        read_only: true,
+    })
+}
+
+/// The commands that have the web server answer what connections ask for: a file system on the first
+/// disk, with the file and a configuration.
+pub fn preparation(port: u16) -> String {
+    format!(
+        "format --force /dev/disk0 && mount /dev/disk0 /; mkdir /web && cp /mnt{FILE} /web\n\
+         echo port {port} > /1; echo mount /try web-try deadline 20s at-once 16 > /2\n\
+         echo header 3s > /3; cat /1 /2 /3 > /web.conf\n"
+    )
 }
 
 /// Fuzzes the server.
@@ -337,20 +376,12 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
     let [port, control] = [free_port()?, free_port()?];
     let mut kernel = Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?;
     kernel.networks = vec![Network::sockets("host,192.0.2.0/24")];
-    let content = project.out().join(format!("fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&content)
-        .with_context(|| format!("cannot create {}", content.display()))?;
-    crate::files::write(&content.join("f.bin"), file(0, FILE_BYTES))?;
-    kernel.directories.push(crate::host_dir::HostDirectory {
-        path: content.clone(),
-        at: "/mnt".into(),
-        read_only: true,
-    });
+    let content = content(project)?;
+    kernel.directories.push(content.clone());
     let script = format!(
-        "format --force /dev/disk0 && mount /dev/disk0 /; mkdir /web && cp /mnt{FILE} /web\n\
-         echo port {port} > /1; echo mount /try web-try deadline 20s at-once 16 > /2\n\
-         echo header 3s > /3; cat /1 /2 /3 > /web.conf; httpd; echo ready\n\
-         echo | nc -l {control}; httpd; sweep && echo swept; httpd stop\n"
+        "{}httpd; echo ready\n\
+         echo | nc -l {control}; httpd; sweep && echo swept; httpd stop\n",
+        preparation(port)
     );
     let mut session = Session::start(launch(project, &images, &kernel, Some(&script))?)?;
     let deadline = Instant::now() + PATIENCE;
@@ -361,7 +392,7 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
             Err(why) => bail!("the web server is not ready: {why:?}"),
         }
     }
-    let _ = std::fs::remove_dir_all(&content);
+    let _ = std::fs::remove_dir_all(&content.path);
     let end = Instant::now() + time;
     let mut seed = first;
     while Instant::now() < end && outcome.connections < most && outcome.findings.len() < ENOUGH {

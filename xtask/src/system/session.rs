@@ -31,10 +31,15 @@ pub struct Session {
 
 impl Session {
     /// Starts a system; its standard output and error arrive as one stream, in order.
-    pub fn start(mut launch: Launch) -> Result<Session> {
+    pub fn start(launch: Launch) -> Result<Session> {
+        Session::with_input(launch, Stdio::null())
+    }
+
+    /// The same with a standard input, such as the reading end of a pipe.
+    pub fn with_input(mut launch: Launch, input: impl Into<Stdio>) -> Result<Session> {
         let (mut reader, writer) = std::io::pipe().context("cannot make a pipe")?;
         let command = &mut launch.command;
-        command.stdin(Stdio::null());
+        command.stdin(input);
         command
             .stdout(writer.try_clone().context("cannot copy a pipe")?)
             .stderr(writer);
@@ -43,7 +48,10 @@ impl Session {
             .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
         // The command keeps the pipe's writing ends; without dropping them, the end of output never
         // arrives.
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let (sender, chunks) = channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 16384];

@@ -4,6 +4,7 @@ mod boot;
 pub mod bridge;
 mod conformance;
 mod dependencies;
+pub mod deploy;
 mod devices;
 mod directories;
 mod display;
@@ -22,6 +23,7 @@ mod own;
 mod parts;
 mod platform;
 mod serve;
+mod soak;
 mod sockets;
 mod specification;
 pub mod systems;
@@ -119,17 +121,16 @@ pub fn run(request: &Request) -> Result<u8> {
         return Ok(1);
     }
     let has = |name: &str| chosen.iter().any(|part| part.name == name);
-    let emulated = !request.quick && (has("tour") || chosen.iter().any(|part| part.emulated));
+    let in_parts = ["tour", "deploy"].iter().any(|name| has(name));
+    let emulated = !request.quick && (in_parts || chosen.iter().any(|part| part.emulated));
+    let wanted = |is| if is { Need::Wanted } else { Need::No };
     let needs = Needs {
         clang: Need::Wanted,
-        qemu: if emulated { Need::Wanted } else { Need::No },
+        qemu: wanted(emulated),
         pc: emulated || has("lints"),
         lints: has("lints") || has("format"),
-        nats: if has("bridge-hosted") {
-            Need::Wanted
-        } else {
-            Need::No
-        },
+        nats: wanted(has("bridge-hosted")),
+        python: wanted(has("deploy")),
     };
     let run = Run {
         without: setup::prepare(&mut project, needs)?,

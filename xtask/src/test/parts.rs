@@ -97,5 +97,7 @@ pub(super) const PARTS: &[Part] = &[
     part("display-hosted", display::hosted).quick().filters(),
     part("display-pc", display::pc).filters().emulated(),
     part("boot", boot::check).filters().emulated(),
+    part("deploy", deploy::check).filters(),
+    part("soak", soak::check).filters(),
     part("wast", wast::check),
 ];
