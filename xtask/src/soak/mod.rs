@@ -46,7 +46,9 @@ const FEWEST: usize = 10;
 /// gone.
 const SILENCE: &str = "0.7";
 
-/// Processes that are killed, by their names.
+/// Processes that are killed, by their names. Not `host-sockets`: when it has been killed so often that it
+/// stays away longer than a new network waits for it, and then the network, listeners are not reached
+/// from the host any more.
 const KILLED: [&str; 8] = [
     "web",
     "network",
@@ -190,7 +192,7 @@ impl Desk {
         self.marks += 1;
         let mark = format!("soak-mark-{}", self.marks);
         // The echo of a terminal would have the word `echo` before it.
-        write!(self.input, "{commands}echo {mark}\n").context("the system takes no commands")?;
+        writeln!(self.input, "{commands}echo {mark}").context("the system takes no commands")?;
         let deadline = Instant::now() + PATIENCE;
         let mut lines = Vec::new();
         loop {
