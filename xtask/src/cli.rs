@@ -59,8 +59,8 @@ usage: cargo xtask COMMAND
       asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
       sends random and changed frames to the network of a hosted system, and looks whether it goes on
-  soak [--time SECONDS] [--seed N] [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
-      keeps a system under load, an hour if nothing else is said: requests of the web, commands, and in the first half
+  soak [--time SECONDS] [--seed N] [--json FILE] [--memory guard|explicit]
+      keeps a hosted system under load, an hour if nothing else is said: requests of the web, commands, and in the first half
       of the time services that are killed; says whether memory, handles, channels and the file system are flat
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
@@ -387,7 +387,6 @@ fn parse_soak(mut parser: lexopt::Parser) -> Result<Command> {
             Long("seed") => request.seed = parser.value()?.parse()?,
             Long("time") => request.time = parser.value()?.parse_with(positive)?,
             Long("json") => request.json = Some(PathBuf::from(parser.value()?)),
-            Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             other => return Err(other.unexpected().into()),
         }
@@ -504,6 +503,7 @@ mod tests {
             (&["fuzz", "abi", "--time", "0"], "not a positive number"),
             (&["soak", "--time", "0"], "not a positive number"),
             (&["soak", "long"], "long"),
+            (&["soak", "--machine", "pc"], "--machine"),
         ] {
             let error = reason(&parse_line(line).unwrap_err());
             assert_eq!(error.matches(part).count(), 1, "{line:?}: {error}");
