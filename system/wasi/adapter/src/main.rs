@@ -13,11 +13,11 @@ use sing_sdk::fs::Directory;
 use sing_sdk::io::{self, DebugLog, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::{args, process};
-use wasi_core::Wasi;
 use wasi_core::running::{self, World, bytes};
 use wasi_core::settings::{Preopen, Settings};
-use wasi_core::sing::{Merged, Sing, Sink, named_chance};
+use wasi_core::sing::{Merged, Sing, Sink};
 use wasi_core::tcp::{self, Port};
+use wasi_core::{Wasi, chance};
 
 wasi_core::exports!(crate::end);
 
@@ -79,7 +79,7 @@ fn world(settings: Settings) -> Result<World, String> {
     let too_many = |_| String::from("more directories than a program can have open");
     let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
     let mut wasi = Wasi::new(
-        Sing::new(Merged, names.map(named_chance)),
+        Sing::new(Merged, names.map(chance::named)),
         arguments,
         environment,
     );

@@ -17,11 +17,11 @@ use sing_sdk::fs::Directory;
 use sing_sdk::io::{DebugLog, Reader};
 use sing_sdk::prelude::*;
 use sing_sdk::{args, process};
-use wasi_core::Wasi;
 use wasi_core::cgi::Request;
 use wasi_core::running::{self, World, bytes};
 use wasi_core::settings::Settings;
-use wasi_core::sing::{Merged, Sing, Sink, given_chance};
+use wasi_core::sing::{Merged, Sing, Sink};
+use wasi_core::{Wasi, chance};
 
 sing_sdk::manifest! {
     name: "wasi-cgi",
@@ -55,7 +55,7 @@ fn world(
     body: Reader,
 ) -> Result<World, String> {
     let too_many = |_| String::from("more directories than a program can have open");
-    let host = Sing::new(Merged, startup::random().map(given_chance));
+    let host = Sing::new(Merged, startup::random().map(chance::given));
     let mut wasi = Wasi::new(host, bytes(settings.arguments), environment);
     wasi.add_source(body, false).map_err(too_many)?;
     wasi.add_sink(Sink::Other(Box::new(Stdout)), false)

@@ -21,6 +21,7 @@ extern crate std;
 
 pub mod abi;
 pub mod cgi;
+pub mod chance;
 mod clock;
 mod data;
 mod directory;

@@ -3,27 +3,23 @@
 //! Data passes through a buffer of the adapter's own between the program's memory and a block, in
 //! pieces of [`BOUNCE`] bytes.
 
+use crate::chance::Chance;
 use crate::errno::{Errno, Result};
 use crate::host::{self, Attributes, Entry, Host, How, Kind};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
 use core::time::Duration;
-use sing_sdk::client::Client;
 use sing_sdk::fs::{Directory, File, Options};
 use sing_sdk::io::{DebugLog, Reader, Writer};
-use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::rt::{Closed, Handle};
+use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
 use sing_sdk::time::Timeout;
 use sing_sdk::{thread, time};
 
 /// Bytes that are copied at once.
 const BOUNCE: usize = 16 << 10;
-
-/// The machine's source of random bytes.
-const CHANCE: &str = "/dev/random0";
 
 /// The memory of the program.
 pub trait Memory {
@@ -48,44 +44,6 @@ impl Memory for Merged {
     }
     fn write(&mut self, to: u32, bytes: &[u8]) {
         sing_sdk::program::write(to, bytes);
-    }
-}
-
-/// A source of random bytes: so many in a block, or none. A function, so that a program which is given a
-/// source imports nothing by which it could find one.
-pub type Chance = Box<dyn FnMut(usize) -> Option<Vector<u8>>>;
-
-type Source = EntropyContract::Imp<EntropyContract::Ready>;
-
-/// The source that has a name, if it is found when bytes are asked for.
-#[must_use]
-pub fn named_chance(mut names: Names) -> Chance {
-    let mut client = Client::new(CHANCE, |names, path| {
-        let (source, exp) = EntropyContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(source.recv_success()?)
-    });
-    Box::new(move |len| client.ask(&mut names, |source| fill(source, len)).ok()?)
-}
-
-/// A source that the process was given.
-#[must_use]
-pub fn given_chance(source: Source) -> Chance {
-    let mut place = Some(source);
-    Box::new(move |len| {
-        let (block, source) = fill(place.take()?, len).ok()?;
-        place = Some(source);
-        block
-    })
-}
-
-/// Asks a source for so many random bytes; none if it has not enough.
-fn fill(source: Source, len: usize) -> core::result::Result<(Option<Vector<u8>>, Source), Closed> {
-    use EntropyContract::imp::Ready_Fill as Reply;
-    match source.call_fill(Vector::new(len).map_err(|_| Closed)?) {
-        Reply::Filled(block, source) => Ok((Some(block), source)),
-        Reply::NotFilled(_, source) => Ok((None, source)),
-        Reply::Closed => Err(Closed),
     }
 }
 

@@ -7,8 +7,9 @@ use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use wasi_core::Wasi;
 use wasi_core::abi::rights;
+use wasi_core::chance;
 use wasi_core::errno::Result;
-use wasi_core::sing::{Memory, Sing, Sink, named_chance};
+use wasi_core::sing::{Memory, Sing, Sink};
 
 /// Places in the memory: a path, another one, a list, results, data.
 const PATH: u32 = 0x100;
@@ -50,7 +51,7 @@ impl Program {
         let (stdout, output) = PipeContract::new_channel()?;
         let memory = Bytes(vec![0; SIZE]);
         let mut wasi = Wasi::new(
-            Sing::new(memory, Some(named_chance(names))),
+            Sing::new(memory, Some(chance::named(names))),
             Vec::new(),
             Vec::new(),
         );

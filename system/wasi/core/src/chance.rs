@@ -1,0 +1,48 @@
+//! Where a program's random bytes come from.
+
+use alloc::boxed::Box;
+use sing_sdk::client::Client;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::rt::Closed;
+
+/// The machine's source of random bytes.
+const CHANCE: &str = "/dev/random0";
+
+/// A source of random bytes: so many in a block, or none. A function, so that a program which is given a
+/// source imports nothing by which it could find one.
+pub type Chance = Box<dyn FnMut(usize) -> Option<Vector<u8>>>;
+
+type Source = EntropyContract::Imp<EntropyContract::Ready>;
+
+/// The source that has a name, if it is found when bytes are asked for.
+#[must_use]
+pub fn named(mut names: Names) -> Chance {
+    let mut client = Client::new(CHANCE, |names, path| {
+        let (source, exp) = EntropyContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(source.recv_success()?)
+    });
+    Box::new(move |len| client.ask(&mut names, |source| fill(source, len)).ok()?)
+}
+
+/// A source that the process was given.
+#[must_use]
+pub fn given(source: Source) -> Chance {
+    let mut place = Some(source);
+    Box::new(move |len| {
+        let (block, source) = fill(place.take()?, len).ok()?;
+        place = Some(source);
+        block
+    })
+}
+
+/// Asks a source for so many random bytes; none if it has not enough.
+fn fill(source: Source, len: usize) -> Result<(Option<Vector<u8>>, Source), Closed> {
+    use EntropyContract::imp::Ready_Fill as Reply;
+    match source.call_fill(Vector::new(len).map_err(|_| Closed)?) {
+        Reply::Filled(block, source) => Ok((Some(block), source)),
+        Reply::NotFilled(_, source) => Ok((None, source)),
+        Reply::Closed => Err(Closed),
+    }
+}
