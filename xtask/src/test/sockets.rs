@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// How long a boot and all connections may take.
 const TIME: Duration = Duration::from_secs(120);
+/// How long a driver may stay away that was killed often.
+const LATE: Duration = Duration::from_secs(20);
 /// Bytes there and back over one connection; in a run of all cases.
 const BYTES: u64 = 64 << 20;
 const ALL_BYTES: u64 = 1 << 30;
@@ -32,8 +34,9 @@ const IN_TURN: u32 = 300;
 pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
-    let cases: [(&str, Play); 3] = [
+    let cases: [(&str, Play); 4] = [
         ("inward", inward),
+        ("late driver", late_driver),
         ("outward", outward),
         ("datagrams", datagrams::play),
     ];
@@ -208,6 +211,32 @@ fn inward(run: &Run, images: &Images) -> Result<()> {
         "swept\n",
     ];
     judge(session, deadline, said, played, &words)
+}
+
+/// A new network whose driver was killed so often that it stays away for longer than it is waited
+/// for: who listens meanwhile is reached when it is back, though nobody asks the network for anything.
+fn late_driver(run: &Run, images: &Images) -> Result<()> {
+    let port = free_port()?;
+    let kill = "nc 127.0.0.1 1; kill host-sockets; sleep 0.7; ";
+    let script = format!(
+        "{}kill network; sleep 0.1; connections serve {port} & sleep 0.3; echo ready; wait",
+        kill.repeat(7)
+    );
+    let deadline = Instant::now() + TIME;
+    let mut session = start(run, images, None, &script)?;
+    let mut said = String::new();
+    let played = (|| {
+        wait(&mut session, deadline, "ready", &mut said)?;
+        let end = Instant::now() + LATE;
+        loop {
+            match connect(port).and_then(|mut stream| word(&mut stream, 1)) {
+                Err(_) if Instant::now() < end => thread::sleep(Duration::from_millis(50)),
+                other => return other.context("the listener is not reached from the host"),
+            }
+        }
+    })();
+    drop(session);
+    played.with_context(|| said)
 }
 
 /// Measures an echo: one connection with many bytes, and many with a word.

@@ -1,8 +1,10 @@
 //! The driver of the hosted machine's device for sockets of the host.
 //!
 //! It passes blocks of messages between the network and the device, as they are, and serves
-//! `HostSocketsContract`. Sockets belong to a session: when the network closes a channel, or ends,
-//! so does the driver, and a device without its driver closes every socket.
+//! `HostSocketsContract`. Sockets belong to a session: when the network closes a channel of one, or
+//! ends, so does the driver, and a device without its driver closes every socket. A channel that goes
+//! before any message has come begins no session: whoever gave up waiting for a driver that was being
+//! started again does not end it once more.
 //!
 //! Invariants:
 //! - A block that the network hands in is with the device until it is answered; one request of each
@@ -52,6 +54,8 @@ struct Driver {
     provider: Provider<Start, Ready>,
     sending: Option<(usize, Sending)>,
     receiving: Option<(usize, Receiving)>,
+    /// Whether there is a session.
+    begun: bool,
 }
 
 impl Driver {
@@ -75,6 +79,7 @@ impl Driver {
             provider: provider.at_most(CLIENTS),
             sending: None,
             receiving: None,
+            begun: false,
         })
     }
 
@@ -91,7 +96,11 @@ impl Driver {
                 case self.provider.clients[key].Receive(buffer) as client => {
                     self.receive(key, client, buffer.into_block())?;
                 }
-                case self.provider.clients[_].ChannelClosed() => return Ok(()),
+                case self.provider.clients[_].ChannelClosed() => {
+                    if self.begun {
+                        return Ok(());
+                    }
+                }
                 case &self.provider.lookup => {
                     // The network binds the device itself; there is nothing below it.
                     let answered = self.provider.answer(|path| (path == "/").then_some(()));
@@ -113,6 +122,7 @@ impl Driver {
         block: Block,
         length: u32,
     ) -> Result<(), Error> {
+        self.begun = true;
         let fits = (1..=block.len().min(BLOCK)).contains(&(length as usize));
         let mut refused = Some(block);
         if fits && self.sending.is_none() {
@@ -141,6 +151,7 @@ impl Driver {
 
     /// Hands the device a block to be filled.
     fn receive(&mut self, key: usize, client: Receiving, mut block: Block) -> Result<(), Error> {
+        self.begun = true;
         let fits = block.len() >= BLOCK && block.unshare().is_ok();
         let mut refused = Some(block);
         if fits && self.receiving.is_none() {

@@ -5,6 +5,7 @@
 use crate::host;
 use crate::network::{Client, Network};
 use core::time::Duration;
+use sing_sdk::prelude::Error;
 use sing_sdk::share::SYSTEM;
 use sing_sdk::time::uptime;
 
@@ -13,6 +14,8 @@ const PATH: &str = "/dev/sockets0";
 /// The longest time between two looks for a driver that was not there, or does not answer: clients
 /// wait during each look. There is no such device on most machines, and none comes later.
 const LONG: Duration = Duration::from_secs(60);
+/// The same where there is such a device: its driver comes back.
+const RETURNS: Duration = Duration::from_secs(2);
 /// Before the first look for one that has just gone: it is started again. After each that was in
 /// vain it is twice as long.
 pub const SOON: Duration = Duration::from_millis(20);
@@ -31,9 +34,13 @@ impl Network {
                 self.bring_ports_back();
                 None
             }
-            Err(_) => {
-                let pause = self.host_pause;
-                self.host_pause = LONG.min(pause * 2);
+            Err(error) => {
+                // One that is there and does not answer in time is being started again: it is sought
+                // until it does, whether or not a client asks.
+                self.hosted |= error != Error::NotFound;
+                let longest = if self.hosted { RETURNS } else { LONG };
+                let pause = self.host_pause.min(longest);
+                self.host_pause = longest.min(pause * 2);
                 Some(uptime() + pause)
             }
         };
