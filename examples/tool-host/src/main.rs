@@ -30,7 +30,7 @@ const TOOLS: [Tool; 2] = [
     Tool {
         name: "rogue",
         description: "does all that a tool should not",
-        memory: 2 << 20,
+        memory: 4 << 20,
         time: Duration::from_millis(100),
         deadline: Duration::from_millis(500),
     },

@@ -31,7 +31,7 @@ use crate::guard::Guard;
 use crate::port;
 use crate::regions::Regions;
 use crate::serial::line;
-use crate::{interrupts, ioapic, iommu, memory};
+use crate::{ioapic, iommu, memory};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;

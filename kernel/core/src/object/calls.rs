@@ -332,37 +332,40 @@ fn conclude(index: u32) {
         Ending::Quiet => {}
         Ending::Said(outcome, block) => answer(call.id, outcome, block),
         Ending::Limit(outcome) => say(call.id, outcome, format_args!("")),
-        Ending::Closed => say(
-            call.id,
-            Outcome::Ended,
-            format_args!("it has closed its channel"),
-        ),
+        Ending::Closed => {
+            let how = format_args!("it has closed its channel");
+            say(call.id, without_answer(sip, Outcome::Ended), how);
+        }
         Ending::Itself => tell_end(call.id, sip),
     }
     sip.release();
+}
+
+/// What became of a call whose process has ended without an answer: `otherwise`, if it was never
+/// refused memory.
+fn without_answer(sip: &Sip, otherwise: Outcome) -> Outcome {
+    match sip.account().was_refused() {
+        true => Outcome::OutOfMemory,
+        false => otherwise,
+    }
 }
 
 /// Tells the host how a process has ended by itself.
 fn tell_end(id: u64, sip: &'static Sip) {
     let (kind, code) = sip.exit_status().unwrap_or_default();
     let how = End::from_numbers(kind, code);
-    let was_refused = sip.account().was_refused();
-    match how {
-        End::Trap(_) => {
-            let outcome = if was_refused {
-                Outcome::OutOfMemory
-            } else {
-                Outcome::Crashed
-            };
-            match crash::report_of(sip.id()) {
-                Some(line) => say(id, outcome, format_args!("{}", line.as_str())),
-                None => say(id, outcome, format_args!("{how}")),
-            }
-        }
-        End::Exit(code) if code != 0 && was_refused => {
-            say(id, Outcome::OutOfMemory, format_args!("{how}"));
-        }
-        _ => say(id, Outcome::Ended, format_args!("{how}")),
+    let report = match how {
+        End::Trap(_) => crash::report_of(sip.id()),
+        _ => None,
+    };
+    let outcome = match how {
+        End::Trap(_) => Outcome::Crashed,
+        _ => Outcome::Ended,
+    };
+    let outcome = without_answer(sip, outcome);
+    match report {
+        Some(line) => say(id, outcome, format_args!("{}", line.as_str())),
+        None => say(id, outcome, format_args!("{how}")),
     }
 }
 
