@@ -433,9 +433,7 @@ impl Memory {
             return false;
         }
         let access = MprotectFlags::READ | MprotectFlags::WRITE;
-        // SAFETY: the range is reserved; the only memory whose protection changes is the caller's
-        // own.
-        if unsafe { rustix::mm::mprotect(at as *mut _, bytes as usize, access) }.is_err() {
+        if !protect(at, end, access) {
             // Part of the range may have become accessible before Linux found that it cannot split
             // a mapping.
             state.islands.insert(at, end);

@@ -120,7 +120,7 @@ pub const TARGETS: &[Target] = &[
         unit: "requests/s",
         paper: None,
         most: None,
-        note: "at least nginx's with a back end",
+        note: "at least nginx's with a back end, and three times wasmtime serve's",
     },
     Target {
         id: "T17",

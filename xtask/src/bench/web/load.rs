@@ -3,7 +3,7 @@
 
 use super::mix::{self, Random};
 use anyhow::{Result, bail, ensure};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
@@ -193,6 +193,18 @@ impl Load {
         }
         Ok(())
     }
+}
+
+/// The processors of servers and of clients; none if there is but one.
+pub fn cores() -> [Option<usize>; 2] {
+    let two = std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2);
+    let set = sched_getaffinity(None).ok().filter(|_| two);
+    let Some(set) = set else {
+        complain!("servers and clients share a processor");
+        return [None; 2];
+    };
+    let mut may = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
+    [may.next(), may.next()]
 }
 
 /// Keeps this thread, and what it starts, on a processor.

@@ -1,5 +1,5 @@
 //! `cargo xtask bench web`: the web server under the load of SPECweb99 ([S] 5.1), beside nginx with
-//! the same files and with a back end in one process.
+//! the same files and with a back end in one process, and `wasmtime serve` with the same handler.
 //!
 //! Each server has one processor and the clients another, if there are two; servers take turns,
 //! so that disturbances of the machine affect all alike. What else runs on the server's processor
@@ -106,6 +106,9 @@ const PHASES: [Phase; 7] = [
     },
 ];
 
+/// The peer that has an instance of its own for each request, as we have a process.
+const WASMTIME: &str = "wasmtime serve";
+
 /// The phase that the papers measured, of which the processor's time is shown.
 const MIX: &str = "mix, kept processes";
 
@@ -148,13 +151,17 @@ pub fn run(request: &Request) -> Result<u8> {
     let folder = Folder(project.out().join(name));
     let directories = DIRECTORIES[usize::from(emulated)];
     mix::make(&folder.0.join("www"), directories)?;
-    let cores = cores();
+    let cores = load::cores();
     let rounds = if emulated { 1 } else { request.rounds };
     let marks = 2 * rounds as usize * PHASES.len();
     let mut system = System::start(&project, request, &folder.0, marks, cores[0])?;
     let nginx = match emulated {
         true => None,
         false => peers::nginx(&project, &folder.0, free_port()?, cores[0])?,
+    };
+    let wasmtime = match emulated {
+        true => None,
+        false => peers::wasmtime(&project, free_port()?, cores[0])?,
     };
     let mut ours = Vec::new();
     let mut theirs = Vec::new();
@@ -182,6 +189,11 @@ pub fn run(request: &Request) -> Result<u8> {
             shares.extend(times(phase, &passed, &outcome, emulated));
             if !emulated {
                 ours.extend(figures(phase, None, &outcome));
+            }
+            if let (Some(wasmtime), Kind::Dynamic("/fresh")) = (&wasmtime, phase.kind) {
+                let outcome = spending(&wasmtime.processes(), &load(wasmtime.port, phase.kind));
+                judge(WASMTIME, &outcome)?;
+                theirs.extend(figures(phase, Some(WASMTIME), &outcome));
             }
             let Some(nginx) = &nginx else {
                 continue;
@@ -213,18 +225,6 @@ pub fn run(request: &Request) -> Result<u8> {
     };
     write(&project, request, &result)?;
     Ok(0)
-}
-
-/// The processors of servers and of clients; none if there is but one.
-fn cores() -> [Option<usize>; 2] {
-    let two = std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2);
-    let set = rustix::thread::sched_getaffinity(None).ok().filter(|_| two);
-    let Some(set) = set else {
-        complain!("servers and clients share a processor");
-        return [None; 2];
-    };
-    let mut may = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
-    [may.next(), may.next()]
 }
 
 fn free_port() -> Result<u16> {

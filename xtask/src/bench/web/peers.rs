@@ -1,12 +1,13 @@
-//! The peers: nginx with files of its own, and before a back end, in one process each.
+//! The peers: nginx with files of its own, and before a back end, in one process each; and `wasmtime
+//! serve`, which makes an instance of a component for each request.
 
 use super::load::pin;
 use crate::project::Project;
-use crate::{build, files};
+use crate::{build, cargo, files};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -96,19 +97,80 @@ pub fn nginx(
     server.arg("-c").arg(&conf).arg("-p").arg(folder);
     server.arg("-e").arg(folder.join("error.log"));
     let mut server = start(&mut server, core)?;
-    let end = Instant::now() + START;
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() || !socket.exists() {
-        if let Ok(Some(status)) = server.0.try_wait() {
-            bail!("nginx has ended: {status}");
-        }
-        ensure!(Instant::now() < end, "nginx does not listen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    listening("nginx", &mut server, || {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() && socket.exists()
+    })?;
     Ok(Some(Nginx {
         port,
         version,
         all: [server, back],
     }))
+}
+
+/// Waits until a server that was started answers.
+fn listening(name: &str, server: &mut Running, is_ready: impl Fn() -> bool) -> Result<()> {
+    let end = Instant::now() + START;
+    while !is_ready() {
+        if let Ok(Some(status)) = server.0.try_wait() {
+            bail!("{name} has ended: {status}");
+        }
+        ensure!(Instant::now() < end, "{name} does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// `wasmtime serve`.
+pub struct Wasmtime {
+    pub port: u16,
+    server: Running,
+}
+
+impl Wasmtime {
+    /// Its process.
+    pub fn processes(&self) -> [u32; 1] {
+        [self.server.0.id()]
+    }
+}
+
+/// Builds `wasmtime serve` and its handler; both paths.
+fn build_wasmtime(project: &Project) -> Result<[PathBuf; 2]> {
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let folder = project.root.join("bench/serve");
+    let out = project.target.join("bench-serve");
+    let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
+    command.arg(&out);
+    cargo::quiet(&mut command, "building `wasmtime serve` (minutes, once)")?;
+    let handler = ["build", "--release", "--package", "sing-bench-serve-guest"];
+    let mut command = cargo::command(&folder, &handler);
+    let guest = project.target.join("bench-serve-guest");
+    command
+        .args(["--target", TARGET, "--target-dir"])
+        .arg(&guest);
+    // The flags for programs of this system, shared memory among them, are none for its handler.
+    command.env("CARGO_ENCODED_RUSTFLAGS", "-Copt-level=3");
+    cargo::quiet(&mut command, "building the handler of `wasmtime serve`")?;
+    let handler = format!("{TARGET}/release/sing_bench_serve_guest.wasm");
+    Ok([out.join("release/sing-bench-serve"), guest.join(handler)])
+}
+
+/// Starts `wasmtime serve` on this processor; `None`, with a word to the user, if it cannot be built.
+pub fn wasmtime(project: &Project, port: u16, core: Option<usize>) -> Result<Option<Wasmtime>> {
+    let [program, handler] = match build_wasmtime(project) {
+        Ok(built) => built,
+        Err(error) => {
+            complain!("without wasmtime: {error:#}");
+            return Ok(None);
+        }
+    };
+    let mut server = Command::new(program);
+    server.arg(handler).arg("--addr");
+    server.arg(format!("{}:{port}", Ipv4Addr::LOCALHOST));
+    let mut server = start(&mut server, core)?;
+    listening("wasmtime", &mut server, || {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+    })?;
+    Ok(Some(Wasmtime { port, server }))
 }
 
 /// Starts a program on a processor.
