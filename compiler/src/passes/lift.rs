@@ -85,8 +85,8 @@ pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) {
     }
 }
 
-/// What both ways out of a block's branch compute, and nothing else before them, moves before the
-/// branch: the optimizer makes a copy for each of them.
+/// What both ways out of a block's branch compute of values that nothing else uses moves before the
+/// branch: the optimizer has made a copy for each of them.
 fn merge(
     func: &mut Function,
     block: Block,
@@ -116,8 +116,14 @@ fn merge(
     while let Some(copy) = next {
         next = func.layout.next_inst(copy);
         // Both blocks have the operands: they are made before, or have been moved there.
-        let found = operation(func, copy).and_then(|o| Some((known.remove(&o)?, o.1)));
-        let Some((inst, operands)) = found else {
+        let Some((opcode, operands)) = operation(func, copy) else {
+            continue;
+        };
+        // Where others use an operand, one more value would be kept across the branch.
+        if operands.iter().any(|&value| uses[value] != 2) {
+            continue;
+        }
+        let Some(inst) = known.remove(&(opcode, operands)) else {
             continue;
         };
         let [kept, dropped] = [inst, copy].map(|inst| func.dfg.first_result(inst));

@@ -1,6 +1,7 @@
 //! Tests of the whole path from module to image. Here code is inspected; the kernel's test suites
 //! run it.
 
+mod addresses;
 mod code;
 mod copies;
 mod exceptions;
