@@ -46,11 +46,10 @@ const FEWEST: usize = 10;
 /// gone.
 const SILENCE: &str = "0.7";
 
-/// Processes that are killed, by their names. Not `host-sockets`: when it has been killed so often that it
-/// stays away longer than a new network waits for it, and then the network, listeners are not reached
-/// from the host any more.
-const KILLED: [&str; 8] = [
+/// Processes that are killed, by their names.
+const KILLED: [&str; 9] = [
     "web",
+    "host-sockets",
     "network",
     "virtio-blk",
     "files",
