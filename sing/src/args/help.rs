@@ -50,7 +50,8 @@ system.json passes on as $ARGS; the exit status is the system's. A project of an
 would be, with the options for that.
 With one: runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
 exit status of this command, and with these directories of the host, which it can change. Nothing else of the host
-can be reached. --tcplisten: the program has a socket that listens there, at this machine's loopback, as descriptor 3 and on. A program that traps ends with status 134. The compiled program is kept for the next run, unless
+can be reached. --tcplisten: the program has a socket that listens there, at this machine's loopback, as descriptor 3
+and on. A program that traps ends with status 134. The compiled program is kept for the next run, unless
 --no-cache: in $SING_CACHE (off: nowhere), or singularity in the user's directory for caches. -v says what is done.",
     },
     About {
