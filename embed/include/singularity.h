@@ -30,7 +30,8 @@ enum sing_status {
     SING_OUT_OF_TIME = 5,
     /* The program has ended without an answer after it was refused memory. */
     SING_OUT_OF_MEMORY = 6,
-    /* There is no process: none could be made, or the kept one has ended. */
+    /* No process was asked: none could be made, the kept one has ended, the call has no room in its
+     * memory, or as many calls as there may be are under way. */
     SING_NOT_MADE = 7,
     /* The call has no bytes or too many, the name is too long, or a pointer is null. */
     SING_BAD_CALL = 8,
@@ -59,7 +60,8 @@ typedef struct sing_bytes {
     size_t len;
 } sing_bytes;
 
-/* Starts the system in an image, whose path this is. Null, and a text in `error`, if there is none. */
+/* Starts the system in an image, whose path this is. Null, and a text in `error`, if there is none;
+ * otherwise `error` stays as it is. */
 sing_system *sing_start(const char *image, sing_bytes *error);
 
 /* Ends the system: all its processes, wherever they are. Processes that are kept still have to be
@@ -72,7 +74,7 @@ enum sing_status sing_call(sing_system *system, const char *program, const sing_
                            const void *bytes, size_t len, sing_bytes *answer);
 
 /* Makes a process that is kept, with limits for each of its calls. Null, and a text in `error`, if
- * there is none. */
+ * there is none; otherwise `error` stays as it is. */
 sing_process *sing_open(sing_system *system, const char *program, const sing_limits *limits,
                         sing_bytes *error);
 

@@ -175,8 +175,9 @@ impl Process<'_> {
     /// Hands the process these bytes, and waits for its answer.
     ///
     /// # Errors
-    /// [`Error`] says what has become of it. After all but [`Error::Refused`] and
-    /// [`Error::TooLong`] it has ended.
+    /// [`Error`] says what has become of it. It goes on after [`Error::Refused`], [`Error::Empty`],
+    /// [`Error::TooLong`], and [`Error::NotMade`] if the call had no room; after all others it has
+    /// ended.
     pub fn call(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         self.program.ask_here(Op::Ask, self.number, "", bytes)
     }

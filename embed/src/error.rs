@@ -25,7 +25,8 @@ pub enum Error {
         /// How many it may have.
         most: usize,
     },
-    /// No process could be made of the program.
+    /// No process was asked: none could be made of the program, the kept one has ended, the call has no
+    /// room in its memory, or as many calls as there may be are under way.
     NotMade(String),
     /// The program has answered that it cannot, for this reason.
     Refused {

@@ -36,13 +36,40 @@ pub(super) fn reorder(func: &mut Function) {
             places[inst] = place;
         }
         // The last instruction of a chain comes first.
+        let mut chains = Vec::new();
         for &inst in insts.iter().rev() {
             if !inner[inst]
-                && let Some(chain) = Chain::find(func, block, inst, &uses, &mut inner)
+                && let Some(mut chain) = Chain::find(func, block, inst, &uses, &mut inner)
             {
                 chain.reorder(func, block, &places);
+                chains.push(chain);
             }
         }
+        if !chains.is_empty() {
+            place(func, block, &insts, chains);
+        }
+    }
+}
+
+/// Puts the instructions of each chain before its last one, of the chains of a block, the last one
+/// first. All instructions of the block get their places anew: one by one, the layout would number
+/// those behind again and again.
+fn place(func: &mut Function, block: Block, insts: &[Inst], mut chains: Vec<Chain>) {
+    for &inst in chains.iter().flat_map(|chain| &chain.inner) {
+        func.layout.remove_inst(inst);
+    }
+    for &inst in insts {
+        // An instruction of a chain, which comes with the last one.
+        if func.layout.inst_block(inst).is_none() {
+            continue;
+        }
+        func.layout.remove_inst(inst);
+        if let Some(chain) = chains.pop_if(|chain| chain.root == inst) {
+            for inner in chain.inner {
+                func.layout.append_inst(inner, block);
+            }
+        }
+        func.layout.append_inst(inst, block);
     }
 }
 
@@ -108,15 +135,11 @@ impl Chain {
 
     /// Orders the operands by the places where they are made: those of this block first, those that
     /// blocks before have made and may be the last of a loop's round behind them, constants last.
-    fn reorder(mut self, func: &mut Function, block: Block, places: &SecondaryMap<Inst, u32>) {
+    /// The instructions have yet to take their places before the last one, in the order of `inner`.
+    fn reorder(&mut self, func: &mut Function, block: Block, places: &SecondaryMap<Inst, u32>) {
         self.leaves
             .sort_by_key(|&value| order(func, block, value, places));
-        // The instructions take their places before the last one, in this order.
-        for &inst in &self.inner {
-            func.layout.remove_inst(inst);
-            func.layout.insert_inst(inst, self.root);
-        }
-        let mut leaves = self.leaves.into_iter();
+        let mut leaves = self.leaves.iter().copied();
         let Some(mut sum) = leaves.next() else {
             return;
         };

@@ -3,7 +3,8 @@
 //! Invariants:
 //! - Each computes what was computed before: no access to memory, trap or call is added, removed or
 //!   moved.
-//! - The result depends on the function alone, and the time is linear in its length.
+//! - The result depends on the function alone, and the time is linear in its length, but for the
+//!   operands of a chain, which are sorted.
 
 mod chains;
 mod lift;

@@ -102,7 +102,7 @@ fn widen_load(
 struct Params {
     /// For each block the places of these in its list, ascending.
     of: SecondaryMap<Block, Vec<usize>>,
-    /// The branches that carry them: the block and the one to which it goes.
+    /// Whether there is one.
     any: bool,
 }
 
@@ -207,8 +207,8 @@ impl Params {
             return;
         }
         let blocks: Vec<Block> = func.layout.blocks().collect();
-        for inst in blocks {
-            let Some(inst) = func.layout.last_inst(inst) else {
+        for block in blocks {
+            let Some(inst) = func.layout.last_inst(block) else {
                 continue;
             };
             let dfg = &func.dfg;

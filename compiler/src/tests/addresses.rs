@@ -51,6 +51,10 @@ fn what_may_wrap_is_computed_with_32_bits() {
         "(i32.add (local.get $p) (i32.const 16))",
         "(i32.add (i32.load8_u (local.get $p)) (i32.const -1))",
         "(i32.add (i32.load (local.get $p)) (i32.const 1))",
+        "(i32.add (i32.wrap_i64 (i64.load32_u (local.get $p))) (i32.const 1))",
+        "(i32.add (i32.wrap_i64 (i64.shr_u (i64.load (local.get $p)) (i64.const 31))) (i32.const 1))",
+        // The most is 2^32 here, one more than 32 bits hold.
+        "(i32.add (i32.and (local.get $p) (i32.const 0xfffffff0)) (i32.const 16))",
     ] {
         assert!(adds_32_bits(&loading(address)), "{address}");
     }

@@ -51,6 +51,11 @@ impl Question<'_> {
 
     /// The same for what is known beside the type. A result that may wrap is not known.
     fn known(&mut self, value: Value) -> Option<u64> {
+        let ty = self.dfg.value_type(value);
+        // Of a vector, or of what does not fit into the answer, nothing is known.
+        if !ty.is_int() || ty.bits() > 64 {
+            return None;
+        }
         let all = all(self.dfg, value);
         let within = |most: u64| (most <= all).then_some(most);
         match self.made_by(value)? {
@@ -110,7 +115,7 @@ impl Question<'_> {
     }
 }
 
-/// The greatest number of a value's type.
+/// The greatest number of a value's type, which has at most 64 bits.
 fn all(dfg: &DataFlowGraph, value: Value) -> u64 {
     u64::MAX >> (64 - dfg.value_type(value).bits().clamp(1, 64))
 }

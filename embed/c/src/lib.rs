@@ -29,6 +29,13 @@ const NOT_MADE: c_int = 7;
 const BAD_CALL: c_int = 8;
 const NO_SYSTEM: c_int = 9;
 
+// C's threads share them, and the compiler does not see that.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<CSystem>();
+    is_shared::<CProcess>();
+};
+
 /// What a function that got a null pointer says.
 const NULL: &str = "a pointer is null that may not be";
 
@@ -80,7 +87,7 @@ unsafe fn give(mut bytes: Vec<u8>, to: *mut CBytes) {
     unsafe { to.write(CBytes { at, len }) };
 }
 
-/// The text at a pointer; `None` if it is null or no UTF-8.
+/// The text at a pointer; `None` if it is null.
 ///
 /// # Safety
 /// `text` is null or a string of C's, which stays as it is meanwhile.

@@ -92,7 +92,7 @@ fn call(tool: &Program<'_>, arguments: &Value) -> Outcome {
     }
 }
 
-fn answer(system: &System, line: &str) -> Answer {
+fn answer(system: &System, line: &[u8]) -> Answer {
     let call_of = |call: Call| {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == call.tool) else {
             let known = TOOLS.map(|tool| format!("{}: {}", tool.name, tool.description));
@@ -106,7 +106,7 @@ fn answer(system: &System, line: &str) -> Answer {
             .deadline(tool.deadline);
         (call.id, self::call(&program, &call.arguments))
     };
-    match serde_json::from_str(line).map(call_of) {
+    match serde_json::from_slice(line).map(call_of) {
         Ok((id, outcome)) => Answer {
             id: Some(id),
             outcome,
@@ -122,7 +122,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: tool-host IMAGE")?;
     let system = System::start(&Image::open(path.as_ref())?)?;
     let mut output = io::stdout().lock();
-    for line in io::stdin().lock().lines() {
+    // Bytes: a line that is no text is a wrong call, and not the end.
+    for line in io::stdin().lock().split(b'\n') {
         let answer = answer(&system, &line?);
         writeln!(output, "{}", serde_json::to_string(&answer)?)?;
         output.flush()?;

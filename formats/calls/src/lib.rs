@@ -94,6 +94,6 @@ pub enum Outcome {
     OutOfTime,
     /// The process has ended without an answer after it was refused memory: how.
     OutOfMemory,
-    /// No process could be made, or there is none, for this reason.
+    /// No process was asked, for this reason. A kept one that is there stays.
     NotMade,
 }

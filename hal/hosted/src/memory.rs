@@ -487,11 +487,10 @@ impl Memory {
         if !whole || state.blanks.meets(start, end) || state.hidden.count() >= MOST_HIDDEN {
             return false;
         }
-        let hidden = protect(start, end, MprotectFlags::empty());
-        if hidden {
-            state.hidden.insert(start, end);
-        }
-        hidden
+        // Also where Linux refuses: some of it may have no access then, until it is closed, or
+        // committed again if that fails, too.
+        state.hidden.insert(start, end);
+        protect(start, end, MprotectFlags::empty())
     }
 
     pub(crate) fn reveal(&self, part: Part<'_>) -> bool {

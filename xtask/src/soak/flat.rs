@@ -56,7 +56,7 @@ const fn kept(name: &'static str, bound: f64, killing: f64) -> Figure {
 /// more or less is made ahead.
 pub const FIGURES: &[Figure] = &[
     kept("pages", 2048.0, 10240.0),
-    figure("kernel pages", 32.0, 0.05),
+    kept("kernel pages", 32.0, 128.0),
     figure("code pages", 64.0, 0.02),
     figure("chunk pages", 64.0, 0.05),
     figure("blocks", 32.0, 0.05),

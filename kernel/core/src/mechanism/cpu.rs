@@ -11,6 +11,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::{Link, List};
 use sing_arch::lock::SpinLock;
 
+/// Cycles that the idle context spends on calls of the host program before others run: about a quantum.
+const SPELL: u64 = 10_000_000;
+
 /// One processor.
 pub(crate) struct Cpu {
     /// The running thread; none while the idle context runs.
@@ -222,18 +225,30 @@ impl Cpu {
     /// Runs threads until none is runnable, or the HAL wants the processor back. Called in the idle
     /// context only.
     pub(crate) fn run_all(&self) {
+        // Cycles spent on calls since a thread ran.
+        let mut served = 0;
         loop {
             crate::object::sip::reap();
             crate::mechanism::interrupt::deliver();
-            let waits = self.has_runnable() || crate::object::calls::are_due();
+            let others = self.has_runnable();
+            let waits = others || crate::object::calls::are_due();
             if waits && crate::ground::machine::hal().leaves() {
                 return;
             }
-            if crate::object::calls::serve() {
-                continue;
+            // One request can take many steps, as an image is loaded for it; and the host may make
+            // them faster than they are refused.
+            if !others || served < SPELL {
+                let begun = sing_arch::cycles();
+                if crate::object::calls::serve() {
+                    served += sing_arch::cycles().wrapping_sub(begun);
+                    continue;
+                }
             }
-            let Some(next) = self.next() else {
-                if self.asks_again.swap(false, Relaxed) || crate::object::sip::is_dying() {
+            let next = self.next();
+            let spent = core::mem::take(&mut served) >= SPELL;
+            let Some(next) = next else {
+                let again = self.asks_again.swap(false, Relaxed) || crate::object::sip::is_dying();
+                if again || spent {
                     continue;
                 }
                 return;

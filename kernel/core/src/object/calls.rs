@@ -120,8 +120,13 @@ fn take(request: &Request<'_>) -> bool {
         }
         Op::Close => {
             let kept = CALLS.lock().kept(request.process);
-            if let Some((index, _)) = kept {
-                end(index, Ending::Quiet);
+            if let Some((index, state)) = kept {
+                // Who waits for its answer still gets one.
+                let ending = match state {
+                    State::Asked => Ending::Dropped,
+                    _ => Ending::Quiet,
+                };
+                end(index, ending);
             }
             Ok(())
         }
@@ -290,6 +295,8 @@ enum Ending {
     Closed,
     /// It has ended by itself.
     Itself,
+    /// The host has given it up while it was asked.
+    Dropped,
 }
 
 /// Ends a process; the host is told when it is free, mostly at once.
@@ -337,6 +344,11 @@ fn conclude(index: u32) {
             say(call.id, without_answer(sip, Outcome::Ended), how);
         }
         Ending::Itself => tell_end(call.id, sip),
+        Ending::Dropped => say(
+            call.id,
+            Outcome::Ended,
+            format_args!("it was closed while it was asked"),
+        ),
     }
     sip.release();
 }

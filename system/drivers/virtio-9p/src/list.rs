@@ -163,14 +163,18 @@ impl<T: Transport> Session<T> {
         }
     }
 
-    /// One name below a directory.
+    /// One name below a directory. What is neither file, directory nor link is of no known contract:
+    /// it cannot be opened. (Lists do not ask for each name's attributes.)
     pub fn name(&mut self, at: &str, name: &str) -> Result<Option<walk::Entry>, Refusal> {
         self.in_directory(at, |s, directory| {
-            let found = s.with_place(directory, name, false, |_, place| {
-                place.existing().map(|(_, qid)| qid)
+            let found = s.with_place(directory, name, false, |s, place| {
+                let (fid, qid) = place.existing()?;
+                let special = kind(&qid) == FileKind::File && !s.is_plain(fid)?;
+                Ok((qid, special))
             });
             match found {
-                Ok(qid) => Ok(Some(s.entry_of(directory, name, &qid))),
+                Ok((_, true)) => Ok(Some(walk::Entry::service(name, ""))),
+                Ok((qid, false)) => Ok(Some(s.entry_of(directory, name, &qid))),
                 Err(FileFault::NotFound | FileFault::BadName) => Ok(None),
                 Err(fault) => Err(fault),
             }

@@ -165,12 +165,17 @@ impl<T: Transport> Session<T> {
         Ok(opened)
     }
 
+    /// Whether this is a file here. Pipes, sockets and devices of the host are not, though their
+    /// qids look like a file's: some servers would open them.
+    pub(crate) fn is_plain(&mut self, fid: u32) -> Result<bool, FileFault> {
+        Ok(self.attributes(fid)?.mode & mode::KIND == mode::FILE)
+    }
+
     fn open_file(&mut self, fid: u32, wish: Wish) -> Result<Opened, FileFault> {
         if wish.truncate && !wish.write {
             return Err(FileFault::ReadOnly);
         }
-        // Pipes, sockets and devices of the host are no files here: some servers would open them.
-        if self.attributes(fid)?.mode & mode::KIND != mode::FILE {
+        if !self.is_plain(fid)? {
             return Err(FileFault::NotSupported);
         }
         if wish.write {

@@ -97,7 +97,16 @@ impl Answer {
         if rest.is_empty() {
             return Ok(());
         }
-        self.body(Vector::from_bytes(rest).map_err(short)?)
+        // The program would write all of it again, head and body, if it learned of this.
+        match Vector::from_bytes(rest)
+            .map_err(short)
+            .and_then(|rest| self.body(rest))
+        {
+            Err(reason) if reason != Errno::Pipe => {
+                self.fail(format_args!("there is no memory for its answer"), NONE)
+            }
+            sent => sent,
+        }
     }
 
     fn body(&mut self, block: Vector<u8>) -> Result {

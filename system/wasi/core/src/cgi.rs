@@ -76,6 +76,8 @@ impl<'a> Request<'a> {
         for (name, value) in self.headers() {
             match name {
                 "content-length" => all.set("CONTENT_LENGTH", value),
+                // Of several, the first: a variable is there once.
+                "content-type" if all.has(b"CONTENT_TYPE") => {}
                 "content-type" => all.set("CONTENT_TYPE", value),
                 "x-peer" | "proxy" => {}
                 _ if name.contains('_') => {}
@@ -308,7 +310,8 @@ mod tests {
 
     #[test]
     fn no_header_is_taken_for_another_variable() {
-        let headers = "proxy: http://evil\ncontent_length: 7\nx_peer: 8\nx-peer: 9\n";
+        let headers = "proxy: http://evil\ncontent_length: 7\nx_peer: 8\nx-peer: 9\ncontent-type: a/b\n\
+                       content-type: c/d\n";
         let all = environment("/", headers, &["HTTP_PROXY=mine"]);
         let of = |name: &str| {
             let found: Vec<_> = all.iter().filter(|one| one.starts_with(name)).collect();
@@ -317,6 +320,7 @@ mod tests {
         assert_eq!(of("HTTP_"), ["HTTP_PROXY=mine"]);
         assert_eq!(of("REMOTE_ADDR"), ["REMOTE_ADDR=9"]);
         assert!(of("CONTENT_LENGTH").is_empty());
+        assert_eq!(of("CONTENT_TYPE"), ["CONTENT_TYPE=a/b"]);
     }
 
     #[test]

@@ -27,8 +27,11 @@ const ABSTIME: u16 = 1;
 const HANGUP: u16 = 1;
 
 /// Streams and sockets that one wait is for, in each direction. What is beyond that is looked at when the wait
-/// is over.
+/// is over, which is then soon.
 const STREAMS: usize = 32;
+
+/// How long a wait lasts at most if there are more of them.
+const TURN: u64 = 10_000_000;
 
 /// How long a wait lasts at most if it ends at a time of day, which may be set meanwhile.
 const GLANCE: u64 = 1_000_000_000;
@@ -191,6 +194,7 @@ impl<H: Host> Wasi<H> {
     /// Waits for the streams among the subscriptions, so long at most.
     fn await_any(&mut self, list: u32, count: u32, nanos: Option<u64>) -> Result {
         let (mut read, mut written) = (Vec::new(), Vec::new());
+        let mut beyond = false;
         for number in 0..count {
             let subscription =
                 Layout::<48>(self.load(Self::element(list, number, SUBSCRIPTION)?)?);
@@ -200,10 +204,19 @@ impl<H: Host> Wasi<H> {
                 WRITE => &mut written,
                 _ => continue,
             };
-            if of_kind.len() < STREAMS && !of_kind.contains(&fd) {
-                of_kind.push(fd);
+            if of_kind.contains(&fd) {
+                continue;
+            }
+            match of_kind.len() < STREAMS {
+                true => of_kind.push(fd),
+                false => beyond = true,
             }
         }
+        // One that is not waited for may be the next that is ready.
+        let nanos = match beyond {
+            true => Some(nanos.map_or(TURN, |nanos| nanos.min(TURN))),
+            false => nanos,
+        };
         wait(&mut self.host, &self.table, &read, &written, nanos);
         Ok(())
     }

@@ -117,14 +117,17 @@ fn crowd(m: &mut Manager) -> Check {
     let s = wait_for(m, "crowd", |s| {
         s.state == ServiceState::Up && s.restarts == 1
     })?;
-    let left = of(first.process)?;
+    // Its children end after it, some of them when it is up again.
+    let remain = |parent: u32| -> Result<usize, Error> {
+        let start = time::uptime();
+        while of(parent)? > 0 && time::uptime() - start < Duration::from_secs(5) {
+            time::sleep(Duration::from_millis(1));
+        }
+        of(parent)
+    };
+    let left = remain(first.process)?;
     m.stop("crowd")?;
-    // Its children end after it.
-    let start = time::uptime();
-    while of(s.process)? > 0 && time::uptime() - start < Duration::from_secs(5) {
-        time::sleep(Duration::from_millis(1));
-    }
-    let none = of(s.process)?;
+    let none = remain(s.process)?;
     let (told, gone) = (s.reason == "killed", left == 0 && none == 0);
     if many <= 10 || !told || !gone {
         println!("crowd: {many}, left {left} and {none}: {}", s.reason);

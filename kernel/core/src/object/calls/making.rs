@@ -10,7 +10,7 @@ use crate::object::exheap;
 use crate::object::sip::{self, Making, Sip};
 use core::fmt;
 use sing_abi::status;
-use sing_calls::{CONTRACT, ENDPOINT, OPEN};
+use sing_calls::{CONTRACT, ENDPOINT, MOST, OPEN};
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
 
@@ -197,7 +197,8 @@ pub(super) fn make(name: &str, memory: u64) -> Result<Made, Why> {
 
 /// An allocation with these bytes, on this account. `None` if that, or the machine, has no room.
 pub(super) fn block(bytes: &[u8], account: &'static Account) -> Option<u32> {
-    let len = u32::try_from(bytes.len()).ok().filter(|len| *len > 0)?;
+    let len = u32::try_from(bytes.len()).ok();
+    let len = len.filter(|len| (1..=MOST as u32).contains(len))?;
     let cost = exheap::cost(len);
     if !account.charge(cost) {
         return None;

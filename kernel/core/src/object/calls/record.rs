@@ -109,7 +109,9 @@ impl Calls {
     /// The kept process of this number, which has not ended, and whether it is asked.
     pub(super) fn kept(&self, process: u64) -> Option<(u32, State)> {
         let alive = |call: &Call| matches!(call.state, State::Idle | State::Asked);
-        let index = self.find(|call| call.process == process && alive(call))?;
+        // 0 is no kept process, but each that was made for one call.
+        let is = |call: &Call| process != 0 && call.process == process && alive(call);
+        let index = self.find(is)?;
         Some((index, self.get(index)?.state))
     }
 

@@ -113,6 +113,30 @@ fn a_program_waits_for_a_connection() {
 }
 
 #[test]
+fn what_is_beyond_one_wait_is_looked_at_soon() {
+    let (mut world, listener) = listening();
+    let mut all = Vec::new();
+    for fd in 5..38u32 {
+        let connection = (Source::default(), Sink::default());
+        listener.0.borrow_mut().0.push_back(connection);
+        world.wasi.sock_accept(4, 0, OUT).unwrap();
+        let mut subscription = [0; 48];
+        subscription[8] = 1;
+        subscription[16..20].copy_from_slice(&fd.to_le_bytes());
+        all.push(subscription);
+    }
+    // A clock that ends in a second.
+    let mut clock = [0; 48];
+    clock[16] = 1;
+    clock[24..32].copy_from_slice(&1_000_000_000u64.to_le_bytes());
+    all.push(clock);
+    world.put(LIST, all.as_flattened());
+    world.wasi.poll_oneoff(LIST, DATA, 34, OUT).unwrap();
+    assert_eq!(world.u32(OUT), 1);
+    assert_eq!(world.wasi.host().waits, 100);
+}
+
+#[test]
 fn what_is_no_such_socket_is_refused() {
     let (mut world, _, _) = connected();
     for fd in [0, 1, 3] {
