@@ -328,7 +328,10 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
     let (counts, (rest, ended)) = std::thread::scope(|scope| {
         let between = scope.spawn(|| between([&near, &far], [card, peer], seed, &now));
         for (word, then) in [("== ready", ATTACK), ("== over", HEAL)] {
-            while let Ok(line) = session.line(deadline) {
+            // A question that nobody answers takes a while: the attack ends before all are asked then.
+            let attacked = Instant::now() + Duration::from_secs(time * 3);
+            let until = if then == HEAL { attacked } else { deadline };
+            while let Ok(line) = session.line(until) {
                 said.push_str(&line);
                 said.push('\n');
                 if line.contains(word) {

@@ -30,8 +30,8 @@ const MOST: Duration = Duration::from_millis(1500);
 /// How long connections that still wait with the host, hundreds of them, are given to be served and
 /// ended behind a storm.
 const CALM: Duration = Duration::from_secs(6);
-/// The least number of its requests: less would say nothing.
-const LEAST: usize = 10;
+/// The least number of its requests: less would say nothing, and none is slower than the bounds.
+const LEAST: usize = 4;
 /// The addresses of the good client, and of the others. One address has half of the places.
 pub const GOOD: u8 = 2;
 const HOSTILE: [u8; 3] = [1, 3, 4];
