@@ -91,6 +91,10 @@ fn what_goes_wrong_is_named() {
         Err(Error::NotMade(reason)) => assert!(reason.contains("calls"), "{reason}"),
         other => panic!("{other:?}"),
     }
+    match system.program("brood").call(b"?") {
+        Err(Error::NotMade(reason)) => assert!(reason.contains("`create`"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
     assert!(matches!(
         plugin.call(b"hoard"),
         Err(Error::OutOfMemory { .. })
@@ -98,6 +102,16 @@ fn what_goes_wrong_is_named() {
     assert_eq!(plugin.call(b"echo still there").unwrap(), b"still there");
     let log = system.log().join("\n");
     assert!(log.contains("it crashes as it was told"), "{log}");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn memory_that_one_call_was_refused_is_not_another_calls_fault() {
+    let _turn = turn();
+    let system = start();
+    let mut kept = system.program("plugin").open().unwrap();
+    assert_eq!(kept.call(b"greedy").unwrap(), b"refused");
+    assert!(matches!(kept.call(b"crash"), Err(Error::Crashed { .. })));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The system manifest.
 const SYSTEM: &str = "system/embed.json";
 /// Programs of the system, and of the tests, that it has.
-const PROGRAMS: [&str; 2] = ["hello", "plugin"];
+const PROGRAMS: [&str; 3] = ["brood", "hello", "plugin"];
 /// The examples' programs.
 const EXAMPLES: [&str; 3] = ["rogue", "shout", "words"];
 

@@ -93,7 +93,7 @@ pub(crate) struct Account {
     references: AtomicU32,
     /// Whether its SIP has ended.
     closed: AtomicBool,
-    /// Whether it was ever refused a charge.
+    /// Whether it was refused a charge.
     refused: AtomicBool,
     children: SpinLock<Children>,
     /// Bytes available to it and its descendants beyond what they have been charged, as of the last
@@ -248,9 +248,13 @@ impl Account {
         least
     }
 
-    /// Whether it was ever refused a charge.
+    /// Whether it was refused a charge since it was made, or since this was forgotten.
     pub(crate) fn was_refused(&self) -> bool {
         self.refused.load(Relaxed)
+    }
+
+    pub(crate) fn forget_refusals(&self) {
+        self.refused.store(false, Relaxed);
     }
 
     /// Whether its SIP has ended.

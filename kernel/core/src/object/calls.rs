@@ -207,6 +207,8 @@ fn tell(index: u32, request: &Request<'_>) -> Result<(), Why> {
         return Err(Why::Ended);
     }
     let budget = Budget::begin(&request.limits, sip);
+    // What it was refused before is not why it ends without this answer.
+    sip.account().forget_refusals();
     CALLS.lock().ask(index, request.id, budget);
     sip.start();
     Ok(())
@@ -353,8 +355,8 @@ fn conclude(index: u32) {
     sip.release();
 }
 
-/// What became of a call whose process has ended without an answer: `otherwise`, if it was never
-/// refused memory.
+/// What became of a call whose process has ended without an answer: `otherwise`, if it was not
+/// refused memory since it was asked.
 fn without_answer(sip: &Sip, otherwise: Outcome) -> Outcome {
     match sip.account().was_refused() {
         true => Outcome::OutOfMemory,

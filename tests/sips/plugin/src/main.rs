@@ -57,6 +57,18 @@ fn answer(bytes: &[u8], asked: u32) -> Result<Vec<u8>, &'static str> {
             Ok(vec![0; none.expect("it crashes as it was told")])
         }
         b"exit" => sing_sdk::process::exit(9),
+        b"greedy" => {
+            let mut all: Vec<Vec<u8>> = Vec::new();
+            loop {
+                let mut next = Vec::new();
+                if next.try_reserve_exact(64 << 10).is_err() || all.try_reserve(1).is_err() {
+                    break;
+                }
+                all.push(next);
+            }
+            drop(all);
+            Ok(b"refused".to_vec())
+        }
         b"hoard" => {
             let mut all: Vec<Vec<u8>> = Vec::new();
             loop {

@@ -9,6 +9,7 @@ use crate::object::channel::{self, Channel};
 use crate::object::exheap;
 use crate::object::sip::{self, Making, Sip};
 use core::fmt;
+use sing_abi::entry::Privilege;
 use sing_abi::status;
 use sing_calls::{CONTRACT, ENDPOINT, MOST, OPEN};
 use sing_image::contract::Word;
@@ -52,6 +53,7 @@ pub(super) enum Why {
     Image(Unavailable),
     ServesNone,
     NeedsMore,
+    MakesProcesses,
     Stack(u64),
     Create(i32),
     Short,
@@ -85,6 +87,11 @@ impl fmt::Display for WhyOf<'_> {
             Why::NeedsMore => write!(
                 f,
                 "{name}: its manifest needs other endpoints than `{ENDPOINT}`, which a program that is called does not get"
+            ),
+            Why::MakesProcesses => write!(
+                f,
+                "{name}: its manifest asks for the privilege `{}`, which a program that is called does not get: what it makes could outlive the call",
+                Privilege::Create.name()
             ),
             Why::Stack(bytes) => write!(
                 f,
@@ -126,7 +133,8 @@ fn installed(name: &str) -> Result<&'static Installed, Why> {
     }
 }
 
-/// Where an image wants its end of the channel, and that channel's contract.
+/// Where an image wants its end of the channel, and that channel's contract. A program that may make
+/// processes is refused: those that it detaches, or that others end it without, would go on.
 fn endpoint(image: &Installed) -> Result<(usize, &'static Contract, Messages), Why> {
     let declared = &image.manifest.endpoints;
     let is = |name: &str, contract: &str| name == ENDPOINT && contract == CONTRACT;
@@ -139,6 +147,10 @@ fn endpoint(image: &Installed) -> Result<(usize, &'static Contract, Messages), W
     };
     if declared.iter().enumerate().any(needs) {
         return Err(Why::NeedsMore);
+    }
+    let create = Privilege::Create.name();
+    if image.manifest.privileges.iter().any(|p| p == create) {
+        return Err(Why::MakesProcesses);
     }
     let mut known = image.contracts.iter().copied();
     let contract = known.find(|c| c.table.name == CONTRACT);
