@@ -54,8 +54,8 @@ struct Driver {
     provider: Provider<Start, Ready>,
     sending: Option<(usize, Sending)>,
     receiving: Option<(usize, Receiving)>,
-    /// Whether there is a session.
-    begun: bool,
+    /// The clients that have asked for something: whose end is the end of the session.
+    begun: Vec<usize>,
 }
 
 impl Driver {
@@ -79,7 +79,7 @@ impl Driver {
             provider: provider.at_most(CLIENTS),
             sending: None,
             receiving: None,
-            begun: false,
+            begun: Vec::new(),
         })
     }
 
@@ -96,8 +96,8 @@ impl Driver {
                 case self.provider.clients[key].Receive(buffer) as client => {
                     self.receive(key, client, buffer.into_block())?;
                 }
-                case self.provider.clients[_].ChannelClosed() => {
-                    if self.begun {
+                case self.provider.clients[key].ChannelClosed() => {
+                    if self.begun.contains(&key) {
                         return Ok(());
                     }
                 }
@@ -122,7 +122,7 @@ impl Driver {
         block: Block,
         length: u32,
     ) -> Result<(), Error> {
-        self.begun = true;
+        self.begins(key);
         let fits = (1..=block.len().min(BLOCK)).contains(&(length as usize));
         let mut refused = Some(block);
         if fits && self.sending.is_none() {
@@ -149,9 +149,17 @@ impl Driver {
         Ok(())
     }
 
+    /// Notes that a client has asked for something. One that has not, and goes, was given up while it
+    /// waited to be taken: the session is another's.
+    fn begins(&mut self, key: usize) {
+        if !self.begun.contains(&key) {
+            self.begun.push(key);
+        }
+    }
+
     /// Hands the device a block to be filled.
     fn receive(&mut self, key: usize, client: Receiving, mut block: Block) -> Result<(), Error> {
-        self.begun = true;
+        self.begins(key);
         let fits = block.len() >= BLOCK && block.unshare().is_ok();
         let mut refused = Some(block);
         if fits && self.receiving.is_none() {
