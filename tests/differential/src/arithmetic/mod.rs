@@ -7,6 +7,7 @@
 //! unspecified. Functions call only earlier ones, so that all of them end, except the one function
 //! that calls itself for ever.
 
+mod addresses;
 mod operations;
 mod relaxed;
 mod vectors;
@@ -15,8 +16,8 @@ use crate::numbers::Numbers;
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection, Elements,
     EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
-    HeapType, Ieee32, Ieee64, ImportSection, Instruction as I, MemArg, MemArgTarget, MemorySection,
-    MemoryType, Module, RefType, TableSection, TableType, TypeSection, ValType as V,
+    HeapType, Ieee32, Ieee64, ImportSection, Instruction as I, MemorySection, MemoryType, Module,
+    RefType, TableSection, TableType, TypeSection, ValType as V,
 };
 
 /// Functions, without the endless one.
@@ -188,32 +189,6 @@ impl Gen<'_> {
         self.put(I::LocalGet(scratch));
     }
 
-    fn address(&mut self, depth: u32) -> MemArg {
-        match self.numbers.below(900) {
-            0 => self.value(V::I32, depth),
-            1 | 2 => {
-                let near = 65_536 - self.numbers.below(20) as i32;
-                self.put(I::I32Const(near));
-            }
-            _ => {
-                self.value(V::I32, depth);
-                self.put(I::I32Const(0xfff0));
-                self.put(I::I32And);
-            }
-        }
-        let offset = match self.numbers.below(1500) {
-            0 => 65_528,
-            1 => u64::from(u32::MAX),
-            n => n as u64 & 7,
-        };
-        MemArg {
-            offset,
-            align: 0,
-            target: MemArgTarget::Memory(0),
-            ordering: None,
-        }
-    }
-
     fn load(&mut self, ty: V, depth: u32) {
         if ty == V::V128 {
             return self.vector_load(depth);
@@ -247,7 +222,8 @@ impl Gen<'_> {
 
     /// Instructions without a result: stores, copies, changes of globals and tables.
     fn effect(&mut self, depth: u32) {
-        match self.numbers.below(14) {
+        match self.numbers.below(15) {
+            14 => self.go_through(depth),
             12 | 13 => self.vector_store(depth),
             0 | 1 => {
                 let at = self.address(depth);
