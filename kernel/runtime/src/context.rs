@@ -38,6 +38,8 @@ pub struct ContextParams {
 /// The context record of one thread, and its table of exchange-heap allocations.
 pub struct Context {
     record: NonNull<u8>,
+    /// How far below the record its allocation begins.
+    skipped: usize,
     size: usize,
     table: XTable,
     payer: &'static dyn Payer,
@@ -90,20 +92,26 @@ unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the record was allocated with this layout.
-        unsafe { dealloc(self.record.as_ptr(), layout(self.size)) };
+        // SAFETY: what was allocated begins so far below the record, and has this layout.
+        unsafe { dealloc(self.record.as_ptr().sub(self.skipped), layout(self.size)) };
         self.payer.discharge(cost(self.size));
     }
 }
 
+/// What every heap gives at once. More takes some a search, several times for each thread.
+const PLAIN: usize = 16;
+/// The bytes that may have to be skipped until a record can begin.
+const ROOM: usize = ctx::ALIGN - PLAIN;
+
+/// Of a record of this size, with the room in which it is aligned.
 fn layout(size: usize) -> Layout {
     // The template has bounded the size, so that this cannot overflow.
-    Layout::from_size_align(size, ctx::ALIGN).unwrap_or(Layout::new::<[u64; 16]>())
+    Layout::from_size_align(size + ROOM, PLAIN).unwrap_or(Layout::new::<[u64; 16]>())
 }
 
 /// Returns the cost of a record of this size.
 fn cost(size: usize) -> u64 {
-    size as u64 + HEADER
+    (size + ROOM) as u64 + HEADER
 }
 
 /// Writes the address and mask of a table of register windows into a record.
@@ -171,10 +179,14 @@ impl Context {
             payer.discharge(cost(size));
             return Err(NoRoom);
         };
+        let skipped = record.addr().get().wrapping_neg() % ctx::ALIGN;
+        // SAFETY: at most `ROOM`, as the heap aligns to `PLAIN`: the size is left behind it.
+        let record = unsafe { record.add(skipped) };
         // SAFETY: the record has room for all of `words`.
         unsafe { ptr::copy_nonoverlapping(words.as_ptr(), record.as_ptr().cast(), words.len()) };
         let context = Context {
             record,
+            skipped,
             size,
             table: XTable::new(),
             payer,

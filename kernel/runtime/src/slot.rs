@@ -9,7 +9,7 @@ use sing_abi::xheap::{ENTRY_ALLOC, ENTRY_BASE, ENTRY_KEY, ENTRY_LEN, ENTRY_SIZE,
 
 /// An entry as compiled code reads it, with what only its table uses behind it. Words that others
 /// read while they change are atomic.
-#[repr(C, align(32))]
+#[repr(C, align(16))]
 pub(crate) struct Slot<Address, Word, Own> {
     /// Address of the first byte.
     pub(crate) base: Address,

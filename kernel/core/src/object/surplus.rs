@@ -15,11 +15,12 @@ use crate::ground::trusted::variables;
 use crate::mechanism::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Nanoseconds between thorough searches.
-const PERIOD: u64 = 200_000_000;
+/// Cycles between thorough searches: some tenths of a second. The idle context asks several times for
+/// each call of a host program, and the time is dearer than the counter.
+const PERIOD: u64 = 500_000_000;
 
 variables! { forget:
-    /// The uptime in nanoseconds at which the last thorough search ended.
+    /// The time-stamp counter when the last thorough search ended.
     static LOOKED: AtomicU64 = AtomicU64::new(0);
 }
 
@@ -28,8 +29,8 @@ pub(crate) fn is_due() -> bool {
     if machine::wants_memory() {
         return true;
     }
-    let now = machine::hal().now();
-    if now.saturating_sub(LOOKED.load(Relaxed)) < PERIOD {
+    let now = sing_arch::cycles();
+    if now.wrapping_sub(LOOKED.load(Relaxed)) < PERIOD {
         return false;
     }
     let due = any(|store| store.has_surplus(true));
@@ -42,8 +43,8 @@ pub(crate) fn is_due() -> bool {
 /// Returns some surplus memory. `idle`: nobody else could run. False if there is none.
 pub(crate) fn step(idle: bool) -> bool {
     let wanted = machine::wants_memory();
-    let now = machine::hal().now();
-    let thorough = wanted || now.saturating_sub(LOOKED.load(Relaxed)) >= PERIOD;
+    let now = sing_arch::cycles();
+    let thorough = wanted || now.wrapping_sub(LOOKED.load(Relaxed)) >= PERIOD;
     if !idle && !thorough {
         return false;
     }
