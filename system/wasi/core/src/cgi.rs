@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! - No header of a client's becomes a variable that the server's own word, or a program's library, would
-//!   be found in: names with `_`, which would be another's, are passed over, and so is `Proxy`.
+//!   be found in: names with `_`, which would be another's, are passed over, and so are `Proxy` and what
+//!   the operator has given.
 //! - A program's head has at most [`MOST`] bytes, and no line of it is anything but one header.
 
 use alloc::format;
@@ -45,7 +46,7 @@ impl<'a> Request<'a> {
     }
 
     /// The environment of the program that answers: the request's variables, and those `given` that
-    /// have other names. Each is `NAME=VALUE`.
+    /// have other names. A header of a client's takes the place of none of them. Each is `NAME=VALUE`.
     #[must_use]
     pub fn environment(self, given: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let target = match self.target.split_once("://") {
@@ -81,7 +82,12 @@ impl<'a> Request<'a> {
                 "content-type" => all.set("CONTENT_TYPE", value),
                 "x-peer" | "proxy" => {}
                 _ if name.contains('_') => {}
-                _ => all.add(name, value),
+                _ => {
+                    let name = format!("HTTP_{}", name.to_ascii_uppercase().replace('-', "_"));
+                    if !given.iter().any(|one| name_of(one) == name.as_bytes()) {
+                        all.add(&name, value);
+                    }
+                }
             }
         }
         let given = given.into_iter();
@@ -137,17 +143,16 @@ impl Variables {
         self.0.push([name.as_bytes(), b"=", value].concat());
     }
 
-    /// Adds a header; several of one name are one list.
+    /// Adds a header's variable; several of one name are one list.
     fn add(&mut self, name: &str, value: &[u8]) {
-        let name = format!("HTTP_{}", name.to_ascii_uppercase().replace('-', "_"));
-        let between: &[u8] = match name.as_str() {
+        let between: &[u8] = match name {
             "HTTP_COOKIE" => b"; ",
             _ => b", ",
         };
         let mut same = self.0.iter_mut();
         match same.find(|one| name_of(one) == name.as_bytes()) {
             Some(one) => one.extend_from_slice(&[between, value].concat()),
-            None => self.set(&name, value),
+            None => self.set(name, value),
         }
     }
 }
@@ -311,13 +316,13 @@ mod tests {
     #[test]
     fn no_header_is_taken_for_another_variable() {
         let headers = "proxy: http://evil\ncontent_length: 7\nx_peer: 8\nx-peer: 9\ncontent-type: a/b\n\
-                       content-type: c/d\n";
-        let all = environment("/", headers, &["HTTP_PROXY=mine"]);
+                       content-type: c/d\nx-key: theirs\n";
+        let all = environment("/", headers, &["HTTP_PROXY=mine", "HTTP_X_KEY=mine"]);
         let of = |name: &str| {
             let found: Vec<_> = all.iter().filter(|one| one.starts_with(name)).collect();
             found
         };
-        assert_eq!(of("HTTP_"), ["HTTP_PROXY=mine"]);
+        assert_eq!(of("HTTP_"), ["HTTP_PROXY=mine", "HTTP_X_KEY=mine"]);
         assert_eq!(of("REMOTE_ADDR"), ["REMOTE_ADDR=9"]);
         assert!(of("CONTENT_LENGTH").is_empty());
         assert_eq!(of("CONTENT_TYPE"), ["CONTENT_TYPE=a/b"]);
