@@ -72,10 +72,11 @@ impl Serve {
                 self.port = Some(port.ok_or_else(|| wants("a port, from 1 to 65535"))?);
             }
             "memory" => {
-                let least = 1 << 20..=4 << 30;
+                // All that the web server and its programs have together.
+                let least = 1 << 20..=1 << 30;
                 let bytes = size(value).filter(|bytes| least.contains(bytes));
                 self.program.budget =
-                    Some(bytes.ok_or_else(|| wants("a size such as 64M, from 1M to 4G"))?);
+                    Some(bytes.ok_or_else(|| wants("a size such as 64M, from 1M to 1G"))?);
             }
             "body" => {
                 let bytes = size(value).filter(|bytes| *bytes <= 1 << 40);
@@ -283,7 +284,7 @@ mod tests {
             ("port", "0"),
             ("port", "65536"),
             ("memory", "1K"),
-            ("memory", "5G"),
+            ("memory", "2G"),
             ("memory", "M"),
             ("body", "-1"),
             ("deadline", "0s"),
