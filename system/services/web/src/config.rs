@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! port 80
+//! listen /tls
 //! root /web
 //! mount /hello web-hello fresh memory 4M deadline 2s at-once 8 ahead 2
 //! ```
@@ -59,6 +60,9 @@ pub struct Mount {
 pub struct Config {
     /// The port at which it listens.
     pub port: u16,
+    /// Where it listens besides: the path of a service that hands connections on, as one that ends
+    /// TLS.
+    pub listen: Option<String>,
     /// The directory whose files it serves.
     pub root: String,
     /// The most connections.
@@ -93,6 +97,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             port: 80,
+            listen: None,
             root: "/web".into(),
             connections: 32,
             requests: 1000,
@@ -182,6 +187,10 @@ impl Config {
             || time(value).ok_or_else(|| needs("a time such as 500ms or 10s, an hour at most"));
         match key {
             "port" => self.port = number(value, 1, 65535).ok_or_else(|| needs("a port"))?,
+            "listen" => {
+                let of = || needs("the path of a service, such as /tls");
+                self.listen = Some(path(value).ok_or_else(of)?);
+            }
             "root" => self.root = path(value).ok_or_else(|| needs("a path that begins with /"))?,
             "connections" => {
                 self.connections = number(value, 1, 400).ok_or_else(|| needs("1 to 400"))?;
