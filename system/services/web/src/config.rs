@@ -341,6 +341,8 @@ mod tests {
         );
         let config = Config::read("spans http://[::1]:4318/v1/traces\n").unwrap_or_default();
         assert_eq!(config.spans.as_deref(), Some("http://[::1]:4318/v1/traces"));
+        let config = Config::read("listen /tls\n").unwrap_or_default();
+        assert_eq!(config.listen.as_deref(), Some("/tls"));
         assert_eq!(Config::read(""), Ok(Config::default()));
         let config = Config::read("mount /a /watch/pages deadline 60s at-once 4\n");
         let mounts = config.unwrap_or_default().mounts;
@@ -354,6 +356,10 @@ mod tests {
             ("port", "line 1: `port` needs one value"),
             ("\nport 0", "line 2: `port` is a port, not `0`"),
             ("port 70000", "line 1: `port` is a port, not `70000`"),
+            (
+                "listen 443",
+                "line 1: `listen` is the path of a service, such as /tls, not `443`",
+            ),
             ("prot 1", "line 1: there is no setting `prot`"),
             (
                 "cache 65M",
