@@ -23,7 +23,7 @@ const TEST_SERVICE: &str = "unruly";
 const LIAR: &str = "contract_lies_about_its_name";
 /// The program that ends TLS, which is built only for who asks for it, as its primitives take long;
 /// and the manifest of its service.
-const TLS: &str = "tls";
+pub const TLS: &str = "tls";
 const TLS_SYSTEM: &str = "system/tls/service.json";
 
 /// The program that is built with lines of its text, for the test of these.
