@@ -23,7 +23,7 @@ usage: cargo xtask COMMAND
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
       [--bin NAME=FILE ...]
       [--net LOCAL,REMOTE | --net user[,HOST:PORT] | --net host[,RANGE] | --net none ...] [--serial FILE|unix:PATH] [--display [unix:PATH]]
-      [--web [PORT|none]] [-- ARGS]
+      [--web [PORT|none]] [--tls] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --bin adds a program as a command, a module or an image; a module of WASI preview 1 is joined with the adapter;
@@ -36,7 +36,8 @@ usage: cargo xtask COMMAND
       --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal; the hosted machine joins
       both to a Unix socket at which another program listens;
       --web starts the web server at this port of the machine's loopback, or a free one, and shows the address at which a browser
-      shows the system; so does `run` alone at a terminal, unless told --web none
+      shows the system; so does `run` alone at a terminal, unless told --web none;
+      --tls adds the service that ends TLS before the web server, which takes a minute to build
   image [--iso [FILE] | --container FOLDER] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI; or a folder that container
       images are made of (deploy)
@@ -190,6 +191,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
                 request.networks.push(network);
             }
             Long("web") => request.web = web(&mut parser)?,
+            Long("tls") => request.tls = true,
             Long("display") if request.display.is_some() => {
                 bail!("run: --display: a machine has one screen; give it once")
             }

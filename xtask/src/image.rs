@@ -4,7 +4,7 @@
 //! A compiled image is kept until its module or the compiler changes; a stamp beside it records its
 //! inputs.
 
-use crate::project::{Program, Project};
+use crate::project::{Maker, Program, Project};
 use crate::web;
 use crate::{cargo, files, lanes};
 use anyhow::{Context, Result};
@@ -21,6 +21,10 @@ const TEST_SYSTEM: &str = "tests/services.json";
 const TEST_SERVICE: &str = "unruly";
 /// One of the modules written by hand, some of which have contracts of their own by others' names.
 const LIAR: &str = "contract_lies_about_its_name";
+/// The program that ends TLS, which is built only for who asks for it, as its primitives take long;
+/// and the manifest of its service.
+pub const TLS: &str = "tls";
+const TLS_SYSTEM: &str = "system/tls/service.json";
 
 /// The program that is built with lines of its text, for the test of these.
 const WITH_LINES: &str = "lines";
@@ -81,6 +85,18 @@ pub fn packing(
             .arg(format!("{name}={}", image.display()));
     }
     command
+}
+
+/// Builds and compiles the program that ends TLS: its name and image.
+pub fn tls(project: &Project, mode: MemoryMode) -> Result<(String, PathBuf)> {
+    let program = Program {
+        maker: Maker::Cargo(TLS.into()),
+        name: TLS.into(),
+        test: false,
+    };
+    crate::build::tools_and_programs(project, &[&program])?;
+    let mut compiled = compile(project, &[&program], mode)?;
+    compiled.pop().context("no program")
 }
 
 /// Compiles programs that have been built, where they have changed.
@@ -234,6 +250,9 @@ pub fn pack_with(
     command.args(["--manifest", SYSTEM]);
     if images.iter().any(|(name, _)| name == TEST_SERVICE) {
         command.args(["--manifest", TEST_SYSTEM]);
+    }
+    if images.iter().any(|(name, _)| name == TLS) {
+        command.args(["--manifest", TLS_SYSTEM]);
     }
     if images.iter().any(|(name, _)| name == LIAR) {
         command.arg("--versions");

@@ -44,6 +44,8 @@ pub struct Request {
     pub fresh: bool,
     /// Whether the system is to be seen in a browser from the start.
     pub web: Web,
+    /// Whether it has the service that ends TLS.
+    pub tls: bool,
     /// Who has the machine's screen and keyboard; `None`: it has none.
     pub display: Option<Display>,
     /// Further arguments for the system.
@@ -64,6 +66,7 @@ impl Default for Request {
             serial: None,
             fresh: false,
             web: Web::Usual,
+            tls: false,
             display: None,
             arguments: Vec::new(),
         }
@@ -110,8 +113,12 @@ pub fn prepare(project: &Project, request: &Request, terminal: bool) -> Result<L
     if port.is_some() && request.networks.contains(&none) {
         bail!("--web: the system has no sockets of this machine with --net none");
     }
-    let (memory, programs) = (request.memory, &request.programs);
-    let image = image::system_with(project, memory, script, programs, port)?;
+    let memory = request.memory;
+    let mut programs = request.programs.clone();
+    if request.tls {
+        programs.push(image::tls(project, memory)?);
+    }
+    let image = image::system_with(project, memory, script, &programs, port)?;
     let mut kernel = Kernel::prepare(project, request.machine, acceleration)?;
     kernel.disks = if request.disks.is_empty() {
         Disk::kept(project, request.fresh)?.into_iter().collect()

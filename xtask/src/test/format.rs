@@ -1,6 +1,7 @@
 //! Formatting of Rust and of contracts, and clippy for each of the three targets.
 
 use super::{Report, Run};
+use crate::image;
 use crate::project::Maker;
 use crate::wasi;
 use crate::{build, cargo, toolchain};
@@ -92,6 +93,7 @@ pub fn lints(run: &Run) -> Result<Report> {
     for package in &wasi::PACKAGES {
         programs.extend(["-p", package]);
     }
+    programs.extend(["-p", image::TLS]);
     lint("programs", &programs)?;
     if !run.quick {
         lint("pc", &["--target", toolchain::BARE, "-p", "sing-pc"])?;

@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 16] = [
+const FURTHER: [&str; 17] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -22,6 +22,7 @@ const FURTHER: [&str; 16] = [
     "web",
     "watch",
     "spans",
+    "tls",
 ];
 
 /// How the names of tests that compile C begin.

@@ -64,6 +64,7 @@ fn check_crate(root: &Path, folder: &Path, budget: Option<usize>) -> Result<Resu
         "system/apps",
         "system/wasi/adapter",
         "system/wasi/launcher",
+        "system/tls",
         "tests/sips",
         "examples/plugin-host/shout",
         "examples/tool-host/rogue",

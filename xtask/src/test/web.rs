@@ -8,6 +8,7 @@ mod hostile;
 mod kills;
 mod otlp;
 mod spans;
+mod tls;
 
 use super::systems::launch;
 use super::tcp::free_port;
@@ -40,6 +41,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     address::usual(run, &mut report);
     kills::check(run, Machine::Hosted, KILLS, &mut report)?;
     spans::check(run, &mut report)?;
+    tls::check(run, &mut report)?;
     Ok(report)
 }
 

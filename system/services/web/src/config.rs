@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! port 80
+//! listen /tls
 //! root /web
 //! mount /hello web-hello fresh memory 4M deadline 2s at-once 8 ahead 2
 //! ```
@@ -59,6 +60,9 @@ pub struct Mount {
 pub struct Config {
     /// The port at which it listens.
     pub port: u16,
+    /// Where it listens besides: the path of a service that hands connections on, as one that ends
+    /// TLS.
+    pub listen: Option<String>,
     /// The directory whose files it serves.
     pub root: String,
     /// The most connections.
@@ -93,6 +97,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             port: 80,
+            listen: None,
             root: "/web".into(),
             connections: 32,
             requests: 1000,
@@ -182,6 +187,10 @@ impl Config {
             || time(value).ok_or_else(|| needs("a time such as 500ms or 10s, an hour at most"));
         match key {
             "port" => self.port = number(value, 1, 65535).ok_or_else(|| needs("a port"))?,
+            "listen" => {
+                let of = || needs("the path of a service, such as /tls");
+                self.listen = Some(path(value).ok_or_else(of)?);
+            }
             "root" => self.root = path(value).ok_or_else(|| needs("a path that begins with /"))?,
             "connections" => {
                 self.connections = number(value, 1, 400).ok_or_else(|| needs("1 to 400"))?;
@@ -332,6 +341,8 @@ mod tests {
         );
         let config = Config::read("spans http://[::1]:4318/v1/traces\n").unwrap_or_default();
         assert_eq!(config.spans.as_deref(), Some("http://[::1]:4318/v1/traces"));
+        let config = Config::read("listen /tls\n").unwrap_or_default();
+        assert_eq!(config.listen.as_deref(), Some("/tls"));
         assert_eq!(Config::read(""), Ok(Config::default()));
         let config = Config::read("mount /a /watch/pages deadline 60s at-once 4\n");
         let mounts = config.unwrap_or_default().mounts;
@@ -345,6 +356,10 @@ mod tests {
             ("port", "line 1: `port` needs one value"),
             ("\nport 0", "line 2: `port` is a port, not `0`"),
             ("port 70000", "line 1: `port` is a port, not `70000`"),
+            (
+                "listen 443",
+                "line 1: `listen` is the path of a service, such as /tls, not `443`",
+            ),
             ("prot 1", "line 1: there is no setting `prot`"),
             (
                 "cache 65M",

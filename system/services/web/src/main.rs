@@ -113,10 +113,18 @@ fn main(Arguments { port, files }: Arguments) -> Result<i32, Error> {
         Some(_) => Some(Names::new(names.connect()?)?),
         None => None,
     };
+    let further = match config.listen.clone() {
+        Some(path) => Some((path, Names::new(names.connect()?)?)),
+        None => None,
+    };
     let server = Arc::new(Server::new(names, config)?);
     if let Some(sender) = sender {
         let shared = Arc::clone(&server);
         thread::spawn(move || spans::run(&shared, sender))?;
+    }
+    if let Some((path, mut names)) = further {
+        let shared = Arc::clone(&server);
+        thread::spawn(move || server::accept_at(&shared, &path, &mut names))?;
     }
     let shared = Arc::clone(&server);
     match startup::web() {

@@ -41,6 +41,8 @@ pub struct Server {
     names: Mutex<Names>,
     stopping: AtomicBool,
     listening: AtomicBool,
+    /// The same of the service beside its port.
+    listening_at: AtomicBool,
     accepted: AtomicU32,
     requests: AtomicU32,
     /// Requests that a program has not answered.
@@ -55,7 +57,12 @@ impl Server {
         let spans = config.spans.as_ref();
         let spans = spans.map(|url| Spans::new(url, &mut names)).transpose()?;
         Ok(Server {
-            slots: Slots::new(config.connections)?,
+            // Whoever waits for a connection holds a place for it.
+            slots: Slots::new(
+                config
+                    .connections
+                    .max(1 + usize::from(config.listen.is_some())),
+            )?,
             pools,
             packing: Mutex::new(()),
             cache: Mutex::new(Cache::new(config.cache)),
@@ -63,6 +70,7 @@ impl Server {
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
             listening: AtomicBool::new(false),
+            listening_at: AtomicBool::new(false),
             accepted: AtomicU32::new(0),
             requests: AtomicU32::new(0),
             failed: AtomicU32::new(0),
@@ -113,6 +121,13 @@ impl Server {
             self.requests.load(Ordering::Relaxed),
             self.failed.load(Ordering::Relaxed),
         );
+        if let Some(path) = &self.config.listen {
+            let state = match self.listening_at.load(Ordering::Relaxed) {
+                true => "listening",
+                false => "is not there",
+            };
+            text += &format!("listen       {path} {state}\n");
+        }
         if let Some(spans) = &self.spans {
             let (sent, dropped) = spans.count();
             text += &format!("spans        {}\n", spans.url);
@@ -150,24 +165,42 @@ impl Server {
     }
 }
 
-/// Takes connections without end.
+/// Takes connections at its port without end.
 pub fn accept(server: &Arc<Server>) {
+    let what = format!("port {}", server.config.port);
+    accept_of(server, &what, &server.listening, &mut || server.listen());
+}
+
+/// The same of a service that hands connections on; it says itself from which port they come. These
+/// names are its own: to bind the service may wait until that has started.
+pub fn accept_at(server: &Arc<Server>, path: &str, names: &mut Names) {
+    let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+    let mut listen = || Listener::new(names, path, any, BACKLOG);
+    accept_of(server, path, &server.listening_at, &mut listen);
+}
+
+fn accept_of(
+    server: &Arc<Server>,
+    what: &str,
+    listening: &AtomicBool,
+    listen: &mut dyn FnMut() -> Result<Listener, Error>,
+) {
     let mut wait = FIRST;
     let mut said = None;
     loop {
-        let error = match server.listen() {
+        let error = match listen() {
             Ok(mut listener) => {
-                server.listening.store(true, Ordering::Relaxed);
+                listening.store(true, Ordering::Relaxed);
                 (wait, said) = (FIRST, None);
                 let error = take(server, &mut listener);
-                server.listening.store(false, Ordering::Relaxed);
+                listening.store(false, Ordering::Relaxed);
                 error
             }
             Err(error) => error,
         };
         // A reason is said once.
         if said != Some(error) {
-            sing_sdk::log!("port {}: {error}; tries again", server.config.port);
+            sing_sdk::log!("{what}: {error}; tries again");
             said = Some(error);
         }
         thread::sleep(wait);

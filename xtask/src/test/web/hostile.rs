@@ -152,7 +152,7 @@ fn play(
 }
 
 /// Has the system go on, which listens or is about to.
-fn tell(control: u16) -> Result<()> {
+pub fn tell(control: u16) -> Result<()> {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
         match TcpStream::connect((Ipv4Addr::LOCALHOST, control)) {
