@@ -53,6 +53,7 @@ extern crate std;
 
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 mod allocator;
+mod compare;
 #[allow(
     dead_code,
     reason = "every entry point of the kernel stands here, whoever needs it"

@@ -1,12 +1,13 @@
 //! The SDK's promises beside its types: code in a switch sees only the program's own names, a
 //! switch evaluates its operands once, a shared tree goes to one thread, a thread that overruns its
 //! stack is named, a request or a cell that finds no room is unchanged, a provider answers every
-//! announcement, and the endpoints of a child are found by their names.
+//! announcement, the endpoints of a child are found by their names, and slices compare as they should.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 mod children;
+mod compare;
 mod names;
 mod once;
 mod pipes;
@@ -78,6 +79,7 @@ fn main() -> i32 {
     }
     let all = [
         children::ALL,
+        compare::ALL,
         names::ALL,
         once::ALL,
         pipes::ALL,
