@@ -180,8 +180,8 @@ impl Context {
             return Err(NoRoom);
         };
         let skipped = record.addr().get().wrapping_neg() % ctx::ALIGN;
-        // SAFETY: at most `ROOM`, as the heap aligns to `PLAIN`: the size is left behind it.
-        let record = unsafe { record.add(skipped) };
+        // At most `ROOM`, as the heap aligns to `PLAIN`: the size is left behind it.
+        let record = record.map_addr(|at| at.saturating_add(skipped));
         // SAFETY: the record has room for all of `words`.
         unsafe { ptr::copy_nonoverlapping(words.as_ptr(), record.as_ptr().cast(), words.len()) };
         let context = Context {
