@@ -300,6 +300,6 @@ mod tests {
             }
         }
         let options = find("run").map(About::options).unwrap_or_default();
-        assert_eq!(options, ["--dir", "--env", "--help", "--no-cache"]);
+        assert_eq!(options, ["--dir", "--env", "--help", "--no-cache", "--tcplisten"]);
     }
 }
