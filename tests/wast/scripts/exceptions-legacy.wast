@@ -139,3 +139,23 @@
 (assert_return (invoke "mixed" (i32.const 1)) (i32.const 11))
 (assert_return (invoke "mixed" (i32.const 2)) (i32.const 12))
 (assert_exception (invoke "mixed" (i32.const 3)))
+
+;; The folded form.
+(module
+  (tag $one (param i32))
+  (tag $none)
+  (func (export "folded") (param i32) (result i32)
+    (try $outer (result i32)
+      (do
+        (try (result i32)
+          (do
+            (try (result i32)
+              (do
+                (if (local.get 0) (then (throw $one (i32.const 40))))
+                (throw $none))
+              (delegate 0)))
+          (catch $one (i32.add (i32.const 2)))))
+      (catch_all (i32.const 7)))))
+
+(assert_return (invoke "folded" (i32.const 1)) (i32.const 42))
+(assert_return (invoke "folded" (i32.const 0)) (i32.const 7))

@@ -25,6 +25,7 @@
 
 mod arguments;
 mod child;
+mod folded;
 mod host;
 mod machine;
 mod parent;

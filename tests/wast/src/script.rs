@@ -3,6 +3,7 @@
 //! A file is parsed as a whole. If that fails, its top-level forms are parsed one by one, so that a
 //! form that cannot be parsed costs one directive and not the file.
 
+use crate::folded;
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::token::Span;
@@ -18,6 +19,7 @@ pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
 
 /// Calls `f` with each directive in order, or the reason why it cannot be read, and its line.
 pub fn for_each(text: &str, f: &mut dyn FnMut(usize, Result<WastDirective<'_>, String>)) {
+    let text = &*folded::unfold(text);
     match parse(text, 0, f) {
         Ok(()) => {}
         Err((line, message)) => {
@@ -108,7 +110,8 @@ fn is_blank(text: &str) -> bool {
     true
 }
 
-fn skip_line(bytes: &[u8], from: usize) -> usize {
+/// The position of the line's end.
+pub fn skip_line(bytes: &[u8], from: usize) -> usize {
     bytes[from..]
         .iter()
         .position(|b| *b == b'\n')
@@ -116,7 +119,7 @@ fn skip_line(bytes: &[u8], from: usize) -> usize {
 }
 
 /// The position after a block comment, which may hold others; `None` if it has no end.
-fn skip_comment(bytes: &[u8], from: usize) -> Option<usize> {
+pub fn skip_comment(bytes: &[u8], from: usize) -> Option<usize> {
     let (mut depth, mut i) = (0usize, from);
     while i < bytes.len() {
         match (bytes[i], bytes.get(i + 1)) {
@@ -131,7 +134,8 @@ fn skip_comment(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-fn skip_string(bytes: &[u8], from: usize) -> usize {
+/// The position after a string.
+pub fn skip_string(bytes: &[u8], from: usize) -> usize {
     let mut i = from + 1;
     while i < bytes.len() && bytes[i] != b'"' {
         i += if bytes[i] == b'\\' { 2 } else { 1 };
