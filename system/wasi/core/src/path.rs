@@ -105,7 +105,9 @@ impl<H: Host> Wasi<H> {
     /// `path_symlink`.
     ///
     /// # Errors
-    /// As [`Wasi::path_create_directory`]; `Perm` for an absolute target.
+    /// As [`Wasi::path_create_directory`]; `Perm` for an absolute target; for a path with a slash at
+    /// its end, which can name directories only, `Exist` if there is one and otherwise `Noent` or
+    /// `Notdir`.
     pub fn path_symlink(
         &mut self,
         target: u32,
@@ -117,6 +119,10 @@ impl<H: Host> Wasi<H> {
         let target = self.target(target, target_len)?;
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_SYMLINK)?;
+        if path.ends_with('/') {
+            open.directory.attributes(&path, true)?;
+            return Err(Errno::Exist);
+        }
         open.directory.make_link(&path, &target)
     }
 
@@ -147,7 +153,7 @@ impl<H: Host> Wasi<H> {
     ///
     /// # Errors
     /// As [`Wasi::path_create_directory`]; `Inval` if a link is to be followed, `Xdev` from one
-    /// preopen to another.
+    /// preopen to another, `Perm` for a directory, which has one name only.
     #[allow(clippy::too_many_arguments)] // Preview 1's.
     pub fn path_link(
         &mut self,
@@ -165,7 +171,10 @@ impl<H: Host> Wasi<H> {
         let (from, to) = (self.path(from, from_len)?, self.path(to, to_len)?);
         let (source, target) = (rights::PATH_LINK_SOURCE, rights::PATH_LINK_TARGET);
         self.in_two((from_fd, &from, source), (to_fd, &to, target), |d, a, b| {
-            d.link(a, b)
+            d.link(a, b).map_err(|e| match e {
+                Errno::Isdir => Errno::Perm,
+                other => other,
+            })
         })
     }
 
@@ -289,6 +298,11 @@ fn open_in<H: Host>(
         }
         opened => opened?,
     };
+    // No directory can be written as a file is: POSIX says so of O_DIRECTORY with O_RDWR.
+    let both = rights::FD_READ | rights::FD_WRITE;
+    if request.directory && request.rights & both == both {
+        return Err(Errno::Isdir);
+    }
     Ok(Object::Directory(OpenDirectory {
         directory,
         origin,

@@ -6,7 +6,7 @@ use sing_sdk::io::{Reader, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use wasi_core::Wasi;
-use wasi_core::abi::rights;
+use wasi_core::abi::{oflags, rights};
 use wasi_core::chance;
 use wasi_core::errno::Result;
 use wasi_core::sing::{Memory, Sing, Sink};
@@ -101,7 +101,12 @@ impl Program {
     }
 
     pub fn open(&mut self, path: &str, how: u16) -> Result<u32> {
-        self.open_as(path, how, rights::ALL, 0)
+        // No directory is opened to be written as a file.
+        let without = match how & oflags::DIRECTORY {
+            0 => 0,
+            _ => rights::FD_WRITE,
+        };
+        self.open_as(path, how, rights::ALL & !without, 0)
     }
 
     fn buffer(&mut self, at: u32, len: u32) {

@@ -351,6 +351,9 @@ impl host::Directory for Directory {
     fn link(&mut self, from: &str, to: &str) -> Result {
         let mut files = self.files.borrow_mut();
         let id = files.find(self.id, from, false)?;
+        if files.names(id).is_ok() {
+            return Err(Errno::Isdir);
+        }
         let (above, name) = files.free(self.id, to)?;
         files.names(above)?.insert(name, id);
         files.nodes[id].links += 1;

@@ -109,7 +109,12 @@ impl World {
     }
 
     fn open(&mut self, path: &str, how: u16) -> Result<u32> {
-        self.open_as(3, path, how, RIGHTS, 0)
+        // No directory is opened to be written as a file.
+        let without = match how & oflags::DIRECTORY {
+            0 => 0,
+            _ => rights::FD_WRITE,
+        };
+        self.open_as(3, path, how, RIGHTS & !without, 0)
     }
 
     /// A file with this in it.

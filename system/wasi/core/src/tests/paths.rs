@@ -94,6 +94,8 @@ fn ways_to_open() {
     assert_eq!(world.read(fd, 1), Err(Errno::Isdir));
     assert_eq!(world.write(fd, b"x"), Err(Errno::Badf));
     assert_eq!(world.seek(fd, 0, 0), Err(Errno::Badf));
+    let both = world.open_as(3, "d", directory, RIGHTS, 0);
+    assert_eq!(both, Err(Errno::Isdir));
     let fd = world.open("f", trunc).unwrap();
     assert_eq!(world.read_at(fd, 9, 0).unwrap(), b"");
     assert!(world.open("g", creat | excl).is_ok());
@@ -137,6 +139,9 @@ fn symbolic_links() {
     assert_eq!(world.make_link("abs", "/x"), Err(Errno::Perm));
     assert_eq!(world.make_link("empty", ""), Err(Errno::Noent));
     assert_eq!(world.make_link("l", "x"), Err(Errno::Exist));
+    // A slash at the end means a directory, which no symbolic link is.
+    assert_eq!(world.make_link("new/", "x"), Err(Errno::Noent));
+    assert_eq!(world.make_link("d/", "x"), Err(Errno::Exist));
     let fd = world.open("l", 0).unwrap();
     assert_eq!(world.read(fd, 9).unwrap(), b"text");
     assert_eq!(world.open("out", 0), Err(Errno::Perm));
@@ -229,6 +234,10 @@ fn between_two_directories() {
         .path_link(3, 0, path, len, a, other, other_len)
         .unwrap();
     assert_eq!(world.stat("a/j", 0).unwrap().2, 2);
+    // A directory has one name only.
+    let (path, len) = world.put(PATH, b"b");
+    let linked = world.wasi.path_link(3, 0, path, len, a, other, other_len);
+    assert_eq!(linked, Err(Errno::Perm));
     // A directory that was moved is not mistaken for another in its place.
     assert_eq!(rename(&mut world, (3, "a"), (3, "moved")), Ok(()));
     world.make_directory("a");
