@@ -11,7 +11,6 @@
 //!   nothing.
 //! - Only the kernel's thread reads; the watcher never does.
 
-use crate::terminal;
 use crate::thread::quiet_thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -45,7 +44,6 @@ impl Input {
     /// Starts the watcher, which will send `signal` to the calling thread, from [`Input::watch`]
     /// on.
     pub(crate) fn new(signal: i32) -> io::Result<Self> {
-        terminal::enter();
         let watching = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&watching);
         let watcher = quiet_thread("console", WATCHER_STACK, move |kernel| {

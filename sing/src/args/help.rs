@@ -300,6 +300,9 @@ mod tests {
             }
         }
         let options = find("run").map(About::options).unwrap_or_default();
-        assert_eq!(options, ["--dir", "--env", "--help", "--no-cache", "--tcplisten"]);
+        assert_eq!(
+            options,
+            ["--dir", "--env", "--help", "--no-cache", "--tcplisten"]
+        );
     }
 }

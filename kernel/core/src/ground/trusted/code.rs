@@ -293,7 +293,11 @@ pub(crate) fn context(
         sip_id: params.sip_id,
         thread_id: params.thread_id,
         kernel_word: params.kernel_word,
-        cycles_per_second: hal().cycles_per_second(),
+        // A machine may have to measure it, which takes milliseconds.
+        cycles_per_second: match instance.template().reads_rate() {
+            true => hal().cycles_per_second(),
+            false => 0,
+        },
         stack_pointer: params.stack_pointer,
     };
     // SAFETY: the table is one of kernel entries of the proper types; below the limit, the stack
