@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use sing_abi::PAGE;
 
 /// First bytes of a system image.
-pub const MAGIC: &[u8; 8] = b"SINGSYS3";
+pub const MAGIC: &[u8; 8] = b"SINGSYS4";
 /// The most bytes of a system image.
 pub const MOST_BYTES: u64 = 1 << 30;
 /// The boot file with the [`Plan`](crate::plan::Plan), which the service manager reads.

@@ -30,7 +30,7 @@ impl Console {
             terminal::enter();
         }
         let input = match input {
-            true => Some(Input::new(signals::CONSOLE)?),
+            true => Some(Input::new(signals::CONSOLE, streams)?),
             false => None,
         };
         let output = Sink::Standard(Output::new(signals::OUTPUT, streams)?);

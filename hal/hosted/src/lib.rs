@@ -496,6 +496,10 @@ unsafe impl Hal for HostedHal {
         self.memory.commit(part)
     }
 
+    fn commits_at_once(&self) -> u64 {
+        memory::AT_ONCE
+    }
+
     fn decommit(&self, part: Part<'_>) {
         self.memory.decommit(part);
     }

@@ -5,7 +5,7 @@
 //! how much, so that a terminal that is stopped in the middle of a line still blocks.
 //!
 //! If standard output and standard error are the same file, one thread writes both, so that their
-//! order stays. Else each has its own thread, so a console without a reader delays no crash report.
+//! order stays; so it does where the console's output is two streams. Else each has its own thread, so a console without a reader delays no crash report.
 //!
 //! Invariants:
 //! - The kernel's thread never writes, except the last words of a system that has failed.
@@ -137,7 +137,8 @@ impl Output {
     /// `streams`: what the console gets are two streams.
     pub(crate) fn new(signal: i32, streams: bool) -> io::Result<Output> {
         let console = Stream::start(signal, "output", streams.then(Streams::default))?;
-        let log = if same_file() {
+        // One program's streams have one way out as it is.
+        let log = if streams || same_file() {
             Arc::clone(&console)
         } else {
             Stream::start(signal, "log", None)?

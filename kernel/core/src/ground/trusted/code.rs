@@ -78,7 +78,7 @@ impl Program {
     /// Says which part is missing or broken.
     pub(crate) fn read(self) -> Result<Reading, Error> {
         let sections = Sections::find(self.0)?;
-        let reader = Reader::new(sections.meta);
+        let reader = Reader::in_place(sections.meta);
         Ok(Reading { sections, reader })
     }
 }
