@@ -68,7 +68,13 @@ const LANGUAGES: [Language; 3] = [
         name: "c",
         source: "c.c",
         compiler: "clang",
-        arguments: &["--target=wasm32-wasi", "--sysroot=/usr", "-O2", "-Wall", "-Werror"],
+        arguments: &[
+            "--target=wasm32-wasi",
+            "--sysroot=/usr",
+            "-O2",
+            "-Wall",
+            "-Werror",
+        ],
         way_out: "`apt-get install clang lld wasi-libc libclang-rt-dev-wasm32` installs a C library",
     },
 ];
@@ -169,7 +175,8 @@ impl Place<'_> {
             input.write_all(INPUT.as_bytes())?;
             drop(input);
             let output = child.wait_with_output()?;
-            let [out, errors] = [&output.stdout, &output.stderr].map(|b| String::from_utf8_lossy(b));
+            let [out, errors] =
+                [&output.stdout, &output.stderr].map(|b| String::from_utf8_lossy(b));
             ensure!(
                 out == OUTPUT && output.status.code() == Some(STATUS) && errors == "to errors\n",
                 "{:?}, and it printed\n{out}{errors}",
@@ -219,7 +226,10 @@ impl Place<'_> {
         };
         let mut all = Vec::new();
         for (name, _) in &self.modules {
-            for (number, place) in ["the host's directory", "our file system"].iter().enumerate() {
+            for (number, place) in ["the host's directory", "our file system"]
+                .iter()
+                .enumerate()
+            {
                 let title = format!("{name}, {}, {place}", machine.name());
                 all.push((title, outcome(name, number)));
             }
@@ -233,7 +243,9 @@ impl Place<'_> {
         ensure!(check.is_file(), "it has no `check`");
         let mut command = Command::new(fs::canonicalize(&check)?);
         command.arg(self.project.host_binary("sing"));
-        let status = command.env("SING_CACHE", self.folder.join("cache")).status();
+        let status = command
+            .env("SING_CACHE", self.folder.join("cache"))
+            .status();
         let status = status.with_context(|| format!("{}", check.display()))?;
         ensure!(status.success(), "{status}");
         Ok(())
@@ -248,7 +260,11 @@ impl Language {
         command.args(self.arguments).arg("-o").arg(module);
         command.arg(&source).stdin(Stdio::null());
         if self.compiler == "go" {
-            command.envs([("GOOS", "wasip1"), ("GOARCH", "wasm"), ("GO111MODULE", "off")]);
+            command.envs([
+                ("GOOS", "wasip1"),
+                ("GOARCH", "wasm"),
+                ("GO111MODULE", "off"),
+            ]);
         }
         let output = command.output();
         let output = output.with_context(|| format!("no {}; {}", self.compiler, self.way_out))?;
