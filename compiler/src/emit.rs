@@ -366,7 +366,7 @@ impl<'e> Emitter<'e> {
                     ty: job.ty,
                     offset,
                     size,
-                    name: self.env.module.func_name(job.known_as),
+                    name: self.env.module.func_name(job.known_as).into(),
                 });
             }
         }
@@ -439,7 +439,7 @@ impl<'e> Emitter<'e> {
             data: Vec::new(),
             initial: Vec::new(),
             further_initial: Vec::new(),
-            traps: linked.traps,
+            traps: linked.traps.into_iter().collect(),
             max_frame: linked.max_frame,
             catching: linked.catching.filter(|_| !options.sealed()),
             trampolines: self.trampolines,

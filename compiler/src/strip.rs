@@ -60,7 +60,7 @@ pub fn image(file: &[u8], names: bool) -> Result<Vec<u8>> {
     if names {
         let first = meta.imported_funcs();
         for (func, index) in meta.funcs.iter_mut().zip(first..) {
-            func.name = format!("function {index}");
+            func.name = format!("function {index}").into();
         }
     }
     let left = Compiled {

@@ -1,7 +1,10 @@
-//! `sing boot`: runs a system image, with the hosted kernel that is a part of this command.
+//! `sing boot`: runs a system image, with the hosted kernel that is a part of this command; and the
+//! system of `sing run`, in this very process.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// What a command that is not whole lacks.
@@ -9,21 +12,63 @@ pub const NOT_WHOLE: &str = "this `sing` has been built without the kernel and t
      programs; `cargo install --locked --path sing` makes one that has them";
 
 /// Runs it; the kernel ends this process with the system's status.
-#[cfg(feature = "whole")]
+#[cfg(feature = "kernel")]
 pub fn boot(words: Vec<OsString>) -> Result<bool, String> {
     sing_hosted::command::main("sing boot", words);
     Ok(true)
 }
 
+/// A system with one program, for [`run`].
+pub struct System {
+    /// Its image, in a file that nobody changes.
+    pub image: File,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Directories of the host, each with its path in the name space.
+    pub directories: Vec<(PathBuf, String)>,
+    /// Whether it may listen at the loopback.
+    pub listens: bool,
+}
+
+/// Runs it in this process, of which this must be the only thread; the kernel ends it with the
+/// system's status.
+#[cfg(feature = "kernel")]
+pub fn run(system: System) -> Result<u8, String> {
+    use sing_hosted::{HostDirectory, HostSockets, command};
+    let directories = system.directories.into_iter();
+    let system = command::OneProgram {
+        image: system.image,
+        args: system.args,
+        directories: directories
+            .map(|(path, at)| HostDirectory {
+                path,
+                at,
+                read_only: false,
+            })
+            .collect(),
+        sockets: match system.listens {
+            true => HostSockets::Loopback,
+            false => HostSockets::None,
+        },
+    };
+    command::one_program("sing run", system)
+}
+
 /// Says that it cannot.
-#[cfg(not(feature = "whole"))]
+#[cfg(not(feature = "kernel"))]
+pub fn run(_: System) -> Result<u8, String> {
+    Err(NOT_WHOLE.into())
+}
+
+/// Says that it cannot.
+#[cfg(not(feature = "kernel"))]
 pub fn boot(_: Vec<OsString>) -> Result<bool, String> {
     Err(NOT_WHOLE.into())
 }
 
 /// The kernel as a command: this one, called with `boot`.
 pub fn kernel() -> Result<Command, String> {
-    if cfg!(not(feature = "whole")) {
+    if cfg!(not(feature = "kernel")) {
         return Err(NOT_WHOLE.into());
     }
     // This very file, also if another has been installed in its place meanwhile.

@@ -142,7 +142,7 @@ fn notes(image: &Image<'_>, instruction: &Instruction) -> String {
     let mut notes = Vec::new();
     if instruction.is_call_near() {
         let target = instruction.near_branch_target() as u32;
-        notes.extend(image.meta.func_at(target).map(|f| f.name.clone()));
+        notes.extend(image.meta.func_at(target).map(|f| f.name.to_string()));
     }
     let trap = image.meta.trap_at(instruction.ip() as u32);
     if let Some(trap) = trap.and_then(Trap::from_code) {

@@ -2,31 +2,30 @@
 //!
 //! The program is joined with the adapter (`sing_merge`), verified and compiled like any other, and
 //! put beside the services that it may need, which are in a system image kept with this command.
-//! The hosted kernel runs that image as a process of its own, with the program's standard streams:
-//! input is passed through, output comes in frames ([`frames`]).
+//! The hosted kernel, which is a part of this command, runs that image in this process, with the
+//! program's standard streams ([`boot::run`](crate::boot::run)).
 //!
-//! The image is kept for the next run ([`cache`]); if that cannot be, it is a file without a name,
-//! which is gone with this process.
+//! The image is kept for the next run ([`cache`], [`known`]); if that cannot be, it is a file without
+//! a name, which is gone with this process.
 
 mod base;
 mod cache;
-mod frames;
 mod image;
+mod known;
 mod pieces;
 pub mod serve;
 
 pub use cache::Choice;
 pub use image::installed;
 
+use crate::boot;
 use base::{Base, Use};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 
 /// The hosted kernel, beside this command.
 const KERNEL: &str = "singularity";
@@ -142,7 +141,7 @@ impl Request {
     }
 }
 
-/// Runs the program; its exit status.
+/// Runs the program, in this process: it ends with the program's status.
 pub fn run(request: &Request) -> Result<u8, String> {
     request.is_there("run")?;
     let of = match request.listening.as_slice() {
@@ -150,37 +149,23 @@ pub fn run(request: &Request) -> Result<u8, String> {
         _ => Use::Listen,
     };
     let base = Base::find(of)?;
-    let mut command = base::kernel()?;
-    let file = image::ready(request, &base)?;
-    let id = std::process::id();
-    command.args(["--parent", &id.to_string()]);
-    if of == Use::Run {
-        command.args(["--net", "none"]);
-    }
-    request.mount(&mut command);
-    // The kernel's process opens it anew.
-    command.arg(format!("/proc/{id}/fd/{}", file.as_raw_fd()));
-    command.arg(request.mounts().join(","));
+    let image = image::ready(request, &base)?;
     let listening: Vec<String> = request.listening.iter().map(ToString::to_string).collect();
-    command.arg(listening.join(","));
-    command.arg(image_name(&request.file));
-    command.args(words(request));
-    // At a terminal the kernel would take single keys; the program is to get lines.
-    let typed = io::stdin().is_terminal();
-    if typed {
-        command.stdin(Stdio::piped());
-    }
-    command.stdout(Stdio::piped());
-    let started = command.spawn();
-    let mut child = started.map_err(|e| format!("{KERNEL}: cannot be started: {e}"))?;
-    if let Some(pipe) = child.stdin.take() {
-        pass_on(pipe);
-    }
-    let shown = match child.stdout.take() {
-        Some(output) => frames::show(output),
-        None => Ok(()),
-    };
-    ended(&mut child, shown)
+    let mut args = vec![
+        request.mounts().join(","),
+        listening.join(","),
+        image_name(&request.file),
+    ];
+    args.extend(words(request));
+    let directories = request.directories.iter().zip(request.mounts());
+    boot::run(boot::System {
+        image,
+        args,
+        directories: directories
+            .map(|((host, _), at)| (host.clone(), at))
+            .collect(),
+        listens: of == Use::Listen,
+    })
 }
 
 /// The path in the name space of a directory of the host.
@@ -274,32 +259,6 @@ fn nameless(bytes: &[u8]) -> io::Result<File> {
         }
     }
     Err(last.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
-}
-
-/// Gives what is typed to the system. The thread ends with this process.
-fn pass_on(mut pipe: ChildStdin) {
-    std::thread::spawn(move || {
-        // Whoever has gone reads no more.
-        let _ = io::copy(&mut io::stdin().lock(), &mut pipe);
-    });
-}
-
-/// Waits for the end of the kernel's process.
-fn ended(child: &mut Child, shown: io::Result<()>) -> Result<u8, String> {
-    if shown.is_err() {
-        // Its output cannot be shown any more: nobody is left to run for. If it has ended by
-        // itself, there is nothing to stop.
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|e| format!("{KERNEL}: {e}"))?;
-    if let Err(e) = shown
-        && e.kind() != io::ErrorKind::BrokenPipe
-    {
-        return Err(format!("the program's output: {e}"));
-    }
-    let signal = status.signal().map(|signal| 128 + signal);
-    // A status is one byte, as everywhere on this machine.
-    Ok(status.code().or(signal).unwrap_or(1) as u8)
 }
 
 #[cfg(test)]

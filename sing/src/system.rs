@@ -227,23 +227,44 @@ pub fn borrowed(files: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
 /// All that does not fit together.
 pub fn pack(
     manifest: &SystemManifest,
-    mut files: Vec<(String, Vec<u8>)>,
+    files: Vec<(String, Vec<u8>)>,
 ) -> Result<Vec<u8>, Vec<String>> {
+    let files = planned(manifest, files)?;
+    encode(manifest, &files).map_err(|e| vec![e])
+}
+
+/// The same, for a file that is mapped when the system starts.
+pub fn pack_for_mapping(
+    manifest: &SystemManifest,
+    files: Vec<(String, Vec<u8>)>,
+) -> Result<Vec<u8>, Vec<String>> {
+    let files = planned(manifest, files)?;
+    SystemImage::encode_for_mapping(manifest, &listed(&files)).map_err(|e| vec![e.message])
+}
+
+/// These files with the plan of the services.
+fn planned(
+    manifest: &SystemManifest,
+    mut files: Vec<(String, Vec<u8>)>,
+) -> Result<Vec<(String, Vec<u8>)>, Vec<String>> {
     let mut programs = borrowed(&files);
     programs.retain(|(path, _)| path.starts_with(BIN));
     let plan = plan(manifest, &programs)?;
     let plan = plan.encode().map_err(|e| vec![e.message])?;
     files.push((PLAN.into(), plan));
-    encode(manifest, &files).map_err(|e| vec![e])
+    Ok(files)
 }
 
 /// A system image of a manifest and files.
 pub fn encode(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, String> {
-    let listed: Vec<(String, &[u8])> = files
-        .iter()
-        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
-        .collect();
-    SystemImage::encode(manifest, &listed).map_err(|e| e.message)
+    SystemImage::encode(manifest, &listed(files)).map_err(|e| e.message)
+}
+
+/// Files as [`SystemImage::encode`] takes them.
+fn listed(files: &[(String, Vec<u8>)]) -> Vec<(String, &[u8])> {
+    let all = files.iter();
+    all.map(|(path, bytes)| (path.clone(), bytes.as_slice()))
+        .collect()
 }
 
 struct Checker<'a> {

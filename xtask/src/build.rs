@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// The host binaries that every run of the system needs. They are always built together, so that
-/// cargo resolves the features of their shared dependencies once. Here `sing` does without what it
-/// carries for others (`whole`): it would be made anew after each change of a program.
+/// cargo resolves the features of their shared dependencies once. Here `sing` has the kernel inside, and
+/// does without the programs that it carries for others (`whole`): it would be made anew after each
+/// change of one.
 const TOOLS: [&str; 2] = ["sing-cli", "sing-hosted"];
 
 /// Builds `sing` and the hosted kernel, once in each run of xtask.
@@ -19,6 +20,7 @@ pub fn tools(project: &Project) -> Result<()> {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
         let mut arguments = vec!["build", "--release", "--no-default-features"];
+        arguments.extend(["--features", "sing-cli/kernel"]);
         for package in TOOLS {
             arguments.extend(["-p", package]);
         }

@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
 use crate::web::Web;
-use crate::{bench, doc, fresh, fuzz, iso, run, soak, test, wasi, wast};
+use crate::{bench, doc, fresh, fuzz, iso, programs, run, soak, test, wasi, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -43,6 +43,9 @@ usage: cargo xtask COMMAND
       images are made of (deploy)
   wasi
       builds what `target/release/sing run PROGRAM.wasm` and `sing serve` need, which run ordinary programs
+  programs [--dir DIR] [--machine hosted|microvm|q35]...
+      makes ordinary programs in Rust, Go and C (tests/programs) and runs them by `sing run`, and on machines as commands
+      of the shell; --dir has the programs of another directory run by its `check`
   test [--quick] [--all] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
       emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)
@@ -94,6 +97,8 @@ pub enum Command {
     Doc,
     /// Build what `sing run` needs.
     Wasi,
+    /// Run ordinary programs of several languages.
+    Programs(programs::Request),
     /// Measure.
     Bench(bench::Request),
     /// Run the WebAssembly test suite.
@@ -115,6 +120,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "test" => parse_test(parser),
             "doc" => alone(&mut parser, Command::Doc),
             "wasi" => alone(&mut parser, Command::Wasi),
+            "programs" => parse_programs(parser),
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
             "soak" => parse_soak(parser),
@@ -322,6 +328,22 @@ fn parse_fresh(mut parser: lexopt::Parser) -> Result<Command> {
     Ok(Command::Fresh(request))
 }
 
+fn parse_programs(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = programs::Request::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("dir") => request.given = Some(PathBuf::from(parser.value()?)),
+            Long("machine") => {
+                let machine = Machine::named(&parser.value()?.string()?)?;
+                request.machines.push(machine);
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Programs(request))
+}
+
 fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
     let mut request = bench::Request {
         name: String::new(),
@@ -431,6 +453,7 @@ pub fn execute(command: Command) -> Result<u8> {
         Command::Fresh(request) => fresh::run(&request),
         Command::Doc => doc::run(),
         Command::Wasi => wasi::run(),
+        Command::Programs(request) => programs::run(&request),
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
         Command::Fuzz(request) => fuzz::run(&request),

@@ -39,6 +39,7 @@ mod lanes;
 mod machine;
 mod network;
 mod packages;
+mod programs;
 mod progress;
 mod project;
 mod qemu;

@@ -72,7 +72,7 @@ fn an_image_has_the_routines_that_it_calls_with_their_traps() {
     let at = at.expect("the image has the routine") as u32;
     for access in accesses {
         let trap = (at + access, Trap::MemoryOutOfBounds.code());
-        assert!(with.meta.traps.contains(&trap));
+        assert!(with.meta.traps.iter().any(|t| t == trap));
     }
     let (fill, _) = routine_code(Routine::Fill).unwrap();
     assert!(!with.code.windows(fill.len()).any(|part| part == fill));

@@ -144,8 +144,8 @@ fn functions_lie_apart_and_traps_inside_them() {
         end = func.offset + func.size;
     }
     assert!(!meta.traps.is_empty());
-    for (offset, _) in &meta.traps {
-        assert!(meta.func_at(*offset).is_some(), "trap at {offset:#x}");
+    for (offset, _) in meta.traps.iter() {
+        assert!(meta.func_at(offset).is_some(), "trap at {offset:#x}");
     }
     assert!(meta.max_frame >= 16);
 }
@@ -153,7 +153,7 @@ fn functions_lie_apart_and_traps_inside_them() {
 #[test]
 fn names_are_kept_or_made() {
     let meta = compile(&rich()).meta;
-    let names: Vec<&str> = meta.funcs.iter().map(|f| f.name.as_str()).collect();
+    let names: Vec<&str> = meta.funcs.iter().map(|f| &*f.name).collect();
     // An export's name is no function name; thunks have the names of their imports.
     assert_eq!(names, ["one", "indirect", "function 5", "yield", "self_id"]);
 }

@@ -7,7 +7,7 @@ use sing_image::elf::Image;
 use sing_image::limits::{self, Limit};
 use sing_image::meta::{
     ConstExpr, Element, Export, ExportKind, GlobalType, Limits, MemoryType, Meta, SegmentMode,
-    TableType, ValType,
+    TableType, Traps, ValType,
 };
 use sing_runtime::Preparation;
 
@@ -51,7 +51,7 @@ fn loaded(meta: Meta, limit: Limit) -> bool {
 fn small() -> Meta {
     let wasm = sip(&format!("(memory 1) (table 1 funcref) {MAIN}"));
     let mut meta = super::compile(&wasm).meta;
-    meta.traps.clear();
+    meta.traps = Traps::default();
     meta
 }
 
@@ -211,7 +211,7 @@ fn functions_types_imports_and_exports() {
     let imports = |n: u64| sip(&format!("{} {MAIN}", repeated(import, n)));
     walk(limits::IMPORTS, imports, |meta, n| {
         let mut meta_of_one = super::compile(&sip(&format!("{import} (memory 1) {MAIN}"))).meta;
-        meta_of_one.traps.clear();
+        meta_of_one.traps = Traps::default();
         *meta = meta_of_one;
         let import = meta.imports[0].clone();
         meta.imports.resize(n, import);

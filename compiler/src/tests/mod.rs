@@ -108,7 +108,7 @@ fn traps(compiled: &Compiled, name: &str) -> Vec<Trap> {
         .traps
         .iter()
         .filter(|(offset, _)| at.contains(&u64::from(*offset)))
-        .map(|(_, code)| *code)
+        .map(|(_, code)| code)
         .collect();
     codes.sort_unstable();
     codes.dedup();

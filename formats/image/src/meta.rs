@@ -1,10 +1,13 @@
 //! The tables that the run-time needs beside the code of a compiled module.
 
 mod read;
+mod traps;
 
 pub use read::Reader;
+pub use traps::Traps;
 
 use crate::Error;
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -319,7 +322,7 @@ pub struct Func {
     /// Bytes of code.
     pub size: u32,
     /// The function's name in the module, or `function N`.
-    pub name: String,
+    pub name: Cow<'static, str>,
 }
 
 /// A constant expression.
@@ -507,7 +510,7 @@ pub struct Meta {
     /// The same of the others: each run with its memory's place in `further`, in ascending order.
     pub further_initial: Vec<(u32, Run)>,
     /// Instructions that can trap: offset in the code and `Trap` code, sorted by offset.
-    pub traps: Vec<(u32, u8)>,
+    pub traps: Traps,
     /// The largest stack frame of a function, in bytes.
     pub max_frame: u32,
     /// `Open` only: the offset in the code of the table by which exceptions find who catches them,
@@ -596,7 +599,6 @@ impl Meta {
     /// Returns the code of the trap at this offset.
     #[must_use]
     pub fn trap_at(&self, offset: u32) -> Option<u8> {
-        let i = self.traps.binary_search_by_key(&offset, |t| t.0).ok()?;
-        Some(self.traps[i].1)
+        self.traps.at(offset)
     }
 }

@@ -8,6 +8,7 @@
 //! else is a file that `/boot` serves.
 
 use crate::Error;
+use crate::elf::Sections;
 use crate::manifest::Side;
 pub use crate::policy::{Backoff, Dependants, Limit, Restart, Service, When};
 use alloc::collections::BTreeSet;
@@ -15,9 +16,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+use sing_abi::PAGE;
 
 /// First bytes of a system image.
-pub const MAGIC: &[u8; 8] = b"SINGSYS3";
+pub const MAGIC: &[u8; 8] = b"SINGSYS4";
 /// The most bytes of a system image.
 pub const MOST_BYTES: u64 = 1 << 30;
 /// The boot file with the [`Plan`](crate::plan::Plan), which the service manager reads.
@@ -185,6 +187,37 @@ impl<'a> SystemImage<'a> {
     /// # Errors
     /// If the directory cannot be encoded, or the archive is longer than [`MOST_BYTES`].
     pub fn encode(manifest: &SystemManifest, files: &[(String, &[u8])]) -> Result<Vec<u8>, Error> {
+        Self::encode_at(manifest, files, |_, _, at| at)
+    }
+
+    /// Makes an archive in which the code of each program begins a page, so that it can be mapped
+    /// from its file.
+    ///
+    /// # Errors
+    /// As for [`Self::encode`].
+    pub fn encode_for_mapping(
+        manifest: &SystemManifest,
+        files: &[(String, &[u8])],
+    ) -> Result<Vec<u8>, Error> {
+        Self::encode_at(manifest, files, |path, bytes, at| {
+            let sections = path.starts_with(BIN).then(|| Sections::find(bytes).ok());
+            let Some(sections) = sections.flatten() else {
+                return at;
+            };
+            let within = sections.code.as_ptr().addr() - bytes.as_ptr().addr();
+            let place = (at + within).next_multiple_of(PAGE as usize) - within;
+            // Files begin at multiples of 16.
+            if place.is_multiple_of(16) { place } else { at }
+        })
+    }
+
+    /// Makes an archive with each file at its place: `place` is told its path, its contents and the
+    /// first byte that is free, and says a multiple of 16 from there on.
+    fn encode_at(
+        manifest: &SystemManifest,
+        files: &[(String, &[u8])],
+        place: impl Fn(&str, &[u8], usize) -> usize,
+    ) -> Result<Vec<u8>, Error> {
         let mut directory = Directory {
             manifest: manifest.clone(),
             files: files
@@ -202,7 +235,8 @@ impl<'a> SystemImage<'a> {
         // Offsets vary in length; a directory with the widest ones bounds the size of the real one.
         let start = (MAGIC.len() + 4 + encode(&directory)?.len()).next_multiple_of(16);
         let mut at = start;
-        for (file, (_, bytes)) in directory.files.iter_mut().zip(files) {
+        for (file, (path, bytes)) in directory.files.iter_mut().zip(files) {
+            at = place(path, bytes, at);
             file.offset = at as u64;
             at = (at + bytes.len()).next_multiple_of(16);
         }

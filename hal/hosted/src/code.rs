@@ -5,7 +5,10 @@
 //!   writable again, unless it was unloaded before it ever ran.
 //! - Every image starts on a page of its own; the rest of its last page is filled with undefined
 //!   instructions.
+//! - Pages of a mapped image file ([`ImageFile`]) are mapped here a second time, and the rest is
+//!   copied.
 
+use crate::ImageFile;
 use crate::memory::map_arena;
 use rustix::io::Errno;
 use rustix::mm::MprotectFlags;
@@ -22,6 +25,7 @@ const UNDEFINED: [u8; 2] = [0x0f, 0x0b];
 pub(crate) struct Code {
     range: Range<u64>,
     next: Mutex<u64>,
+    image: Option<ImageFile>,
 }
 
 impl Drop for Code {
@@ -33,11 +37,12 @@ impl Drop for Code {
 }
 
 impl Code {
-    pub(crate) fn new() -> Result<Self, Errno> {
+    pub(crate) fn new(image: Option<ImageFile>) -> Result<Self, Errno> {
         let at = map_arena(BYTES)?;
         Ok(Self {
             range: at..at + BYTES,
             next: Mutex::new(at),
+            image,
         })
     }
 
@@ -55,15 +60,25 @@ impl Code {
         let at = *next;
         let bytes = (code.len() as u64).max(1).checked_next_multiple_of(PAGE)?;
         let end = at.checked_add(bytes).filter(|end| *end <= self.range.end)?;
-        let protect = |access| {
+        let mapped = self.image.as_ref().map_or(0, |image| {
             // SAFETY: the pages lie in the arena, behind all code loaded before: no other code has
             // an address in them yet.
-            unsafe { rustix::mm::mprotect(at as *mut _, bytes as usize, access) }
+            unsafe { image.map_code(code, at) }
+        });
+        let code = &code[mapped as usize..];
+        if code.is_empty() && mapped > 0 {
+            *next = end;
+            return Some(at);
+        }
+        let (first, copied) = (at + mapped, (bytes - mapped) as usize);
+        let protect = |access| {
+            // SAFETY: as above.
+            unsafe { rustix::mm::mprotect(first as *mut _, copied, access) }
         };
         protect(MprotectFlags::READ | MprotectFlags::WRITE).ok()?;
         // SAFETY: writable since the line above, not executable, and without other users, as said
         // there.
-        let pages = unsafe { std::slice::from_raw_parts_mut(at as *mut u8, bytes as usize) };
+        let pages = unsafe { std::slice::from_raw_parts_mut(first as *mut u8, copied) };
         let (image, rest) = pages.split_at_mut(code.len());
         image.copy_from_slice(code);
         // In pairs aligned to the end, so that the last byte of the page belongs to a whole

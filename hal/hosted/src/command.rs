@@ -2,12 +2,13 @@
 //! [ARGUMENTS...]`, and `sing boot` with the same words.
 
 use crate::arguments::{self, Command, Run};
-use crate::{Config, HostedHal, load};
+use crate::{Config, HostDirectory, HostSockets, HostedHal, ImageFile, load};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use sing_abi::exit::machine;
 use sing_kernel::{BootImage, Options};
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, Write};
 
 /// Runs the command with these words, which do not begin with its own name: `name`, as its
@@ -24,6 +25,41 @@ pub fn main(name: &str, words: impl IntoIterator<Item = OsString>) {
             who.give_up(machine::USAGE, &format!("{error}\nTry `{name} --help`."));
         }
     }
+}
+
+/// A system with one program, which a command runs as its own process.
+#[derive(Debug)]
+pub struct OneProgram {
+    /// The system's image. Nobody changes the file while the system runs; whoever could is trusted
+    /// with this process.
+    pub image: File,
+    /// The system's arguments.
+    pub args: Vec<String>,
+    /// Directories of the host.
+    pub directories: Vec<HostDirectory>,
+    /// What the program may do with sockets of the host.
+    pub sockets: HostSockets,
+}
+
+/// Runs it in this process, which ends with the system's status: its console is standard input, and the
+/// two streams standard output and standard error. No other thread may run.
+pub fn one_program(name: &str, system: OneProgram) -> ! {
+    let who = Who(name);
+    let image = who.loaded(ImageFile::new(system.image));
+    let bytes = image.bytes();
+    let config = Config {
+        console: true,
+        streams: true,
+        image: Some(image),
+        directories: system.directories,
+        sockets: system.sockets,
+        ..Config::default()
+    };
+    let options = Options {
+        args: system.args,
+        ..Options::default()
+    };
+    who.boot(config, options, bytes)
 }
 
 /// The name that messages begin with.
@@ -63,14 +99,7 @@ impl Who<'_> {
         if let Some(parent) = run.parent {
             self.end_with(parent);
         }
-        let image = load::image(&run.image).unwrap_or_else(|error| {
-            let status = if error.unreadable() {
-                machine::NO_IMAGE
-            } else {
-                machine::BAD_IMAGE
-            };
-            self.give_up(status, &error)
-        });
+        let image = self.loaded(load::image(&run.image));
         let config = Config {
             memory_limit: run.memory_limit,
             console: true,
@@ -82,6 +111,27 @@ impl Who<'_> {
             sockets: run.sockets,
             ..Config::default()
         };
+        let options = Options {
+            args: run.args,
+            tick: run.watch,
+            stress: run.stress,
+        };
+        self.boot(config, options, image)
+    }
+
+    /// The image that was loaded.
+    fn loaded<T>(self, image: Result<T, load::Error>) -> T {
+        image.unwrap_or_else(|error| {
+            let status = if error.unreadable() {
+                machine::NO_IMAGE
+            } else {
+                machine::BAD_IMAGE
+            };
+            self.give_up(status, &error)
+        })
+    }
+
+    fn boot(self, config: Config, options: Options, image: &'static [u8]) -> ! {
         // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the
         // terminal restored by the handler of the signal.
         let report = std::panic::take_hook();
@@ -91,11 +141,6 @@ impl Who<'_> {
         }));
         let hal =
             HostedHal::new(config).unwrap_or_else(|error| self.give_up(error.status(), &error));
-        let options = Options {
-            args: run.args,
-            tick: run.watch,
-            stress: run.stress,
-        };
         // SAFETY: the user who starts the system vouches for the image with the command line, as for
         // any program; the bytes are in sealed memory of the process.
         let image = unsafe { BootImage::new(image) };

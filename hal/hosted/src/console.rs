@@ -23,13 +23,17 @@ enum Sink {
 
 impl Console {
     /// Starts the threads that read and write, which will signal to the calling thread. `input`:
-    /// whether standard input is the console's.
-    pub(crate) fn new(input: bool) -> io::Result<Self> {
+    /// whether standard input is the console's; `streams`: whether the output is two streams, of
+    /// one program, to which a terminal gives lines.
+    pub(crate) fn new(input: bool, streams: bool) -> io::Result<Self> {
+        if input && !streams {
+            terminal::enter();
+        }
         let input = match input {
-            true => Some(Input::new(signals::CONSOLE)?),
+            true => Some(Input::new(signals::CONSOLE, streams)?),
             false => None,
         };
-        let output = Sink::Standard(Output::new(signals::OUTPUT)?);
+        let output = Sink::Standard(Output::new(signals::OUTPUT, streams)?);
         Ok(Self { input, output })
     }
 

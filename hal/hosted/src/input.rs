@@ -11,9 +11,9 @@
 //!   nothing.
 //! - Only the kernel's thread reads; the watcher never does.
 
-use crate::terminal;
 use crate::thread::quiet_thread;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::stdio::stdin;
 use rustix::time::Timespec;
@@ -27,7 +27,8 @@ const WATCHER_STACK: usize = 64 << 10;
 
 /// Standard input.
 pub(crate) struct Input {
-    watcher: Thread,
+    /// None if a read never waits.
+    watcher: Option<Thread>,
     /// Whether the watcher is to watch.
     watching: Arc<AtomicBool>,
     ended: AtomicBool,
@@ -41,11 +42,28 @@ fn wait_for_input() {
     {}
 }
 
+/// Whether standard input is a file or nothing, of which a read gets a piece or the end at once.
+fn is_all_there() -> bool {
+    let nothing = rustix::fs::stat("/dev/null").map(|null| null.st_rdev);
+    fstat(stdin()).is_ok_and(|about| match FileType::from_raw_mode(about.st_mode) {
+        FileType::RegularFile => true,
+        FileType::CharacterDevice => nothing == Ok(about.st_rdev),
+        _ => false,
+    })
+}
+
 impl Input {
     /// Starts the watcher, which will send `signal` to the calling thread, from [`Input::watch`]
-    /// on.
-    pub(crate) fn new(signal: i32) -> io::Result<Self> {
-        terminal::enter();
+    /// on; but not for a file in which all input is there, if the system reads before it waits
+    /// (`reads_first`).
+    pub(crate) fn new(signal: i32, reads_first: bool) -> io::Result<Self> {
+        if reads_first && is_all_there() {
+            return Ok(Self {
+                watcher: None,
+                watching: Arc::default(),
+                ended: AtomicBool::new(false),
+            });
+        }
         let watching = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&watching);
         let watcher = quiet_thread("console", WATCHER_STACK, move |kernel| {
@@ -59,7 +77,7 @@ impl Input {
             }
         })?;
         Ok(Self {
-            watcher,
+            watcher: Some(watcher),
             watching,
             ended: AtomicBool::new(false),
         })
@@ -67,8 +85,10 @@ impl Input {
 
     /// Watches for the next input.
     pub(crate) fn watch(&self) {
-        if !self.watching.swap(true, SeqCst) {
-            self.watcher.unpark();
+        if let Some(watcher) = &self.watcher
+            && !self.watching.swap(true, SeqCst)
+        {
+            watcher.unpark();
         }
     }
 

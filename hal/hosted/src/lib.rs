@@ -29,6 +29,7 @@ mod output;
 mod ranges;
 mod report;
 mod signals;
+mod streams;
 mod terminal;
 mod thread;
 mod timer;
@@ -46,6 +47,7 @@ pub use devices::{
     HostSockets, MOST_DISKS, Network, NetworkError, RangeError, SerialError, SerialLine,
     SocketsError,
 };
+pub use load::ImageFile;
 use memory::Memory;
 use sing_abi::PAGE;
 use sing_abi::exit::machine;
@@ -91,6 +93,11 @@ pub struct Config {
     /// Whether standard input is the console's input: a terminal becomes raw, and input raises an
     /// interrupt. Otherwise the console has output only.
     pub console: bool,
+    /// Whether the console's output is two streams, in frames: standard output and standard error.
+    /// A terminal stays as it is then.
+    pub streams: bool,
+    /// The file of the system image, if it is mapped: the code in it is mapped, too.
+    pub image: Option<ImageFile>,
     /// The machine's disks, at most [`MOST_DISKS`].
     pub disks: Vec<DiskFile>,
     /// Directories of the host that the machine has as devices; with the disks, at most
@@ -266,7 +273,7 @@ impl HostedHal {
             heap::start();
         }
         let clock = Clock::new();
-        let code = Code::new().map_err(|e| Error::Addresses(e.into()))?;
+        let code = Code::new(config.image).map_err(|e| Error::Addresses(e.into()))?;
         let mut own = None;
         match inside {
             Some(_) => own = Some(embed::signals().map_err(refused("signal handlers"))?),
@@ -275,7 +282,7 @@ impl HostedHal {
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         let console = match inside {
             Some(inside) => Console::embedded(Arc::clone(&inside.log)),
-            None => Console::new(config.console).map_err(refused("a thread"))?,
+            None => Console::new(config.console, config.streams).map_err(refused("a thread"))?,
         };
         let devices = Devices::new(
             &config.disks,
@@ -487,6 +494,10 @@ unsafe impl Hal for HostedHal {
 
     fn commit(&self, part: Part<'_>) -> bool {
         self.memory.commit(part)
+    }
+
+    fn commits_at_once(&self) -> u64 {
+        memory::AT_ONCE
     }
 
     fn decommit(&self, part: Part<'_>) {

@@ -3,15 +3,20 @@
 //! It is copied and not mapped from its file, so that a change of the file beneath a running system
 //! cannot change verified contents. A file that changes while it is copied is refused: the copy
 //! could hold the directory of one image and programs of another.
+//!
+//! A file that is the caller's alone ([`ImageFile`]) is mapped instead, and so is the code in it: a
+//! start then costs only what the system touches.
 
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect};
 use rustix::time::{ClockId, clock_gettime};
+use sing_abi::PAGE;
 use sing_image::system::{MAGIC, MOST_BYTES, SystemImage};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The reason for which there is no image.
@@ -72,6 +77,77 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The file of a system image, mapped: nobody writes to it or cuts it short while the system runs.
+/// Whoever could is trusted as the one is who starts the system.
+#[derive(Clone, Debug)]
+pub struct ImageFile {
+    file: Arc<File>,
+    bytes: &'static [u8],
+}
+
+impl ImageFile {
+    /// Maps a file, whose directory must fit its contents, as for an image that is copied.
+    ///
+    /// # Errors
+    /// If it cannot be mapped, or is no system image.
+    pub(crate) fn new(file: File) -> Result<ImageFile, Error> {
+        let path = PathBuf::from("of the program");
+        let len = match file.metadata() {
+            Ok(about) if about.len() <= MOST_BYTES => about.len() as usize,
+            Ok(_) => return Err(Error::TooLong(path)),
+            Err(error) => return Err(Error::Unreadable(path, error)),
+        };
+        if len < MAGIC.len() {
+            return Err(Error::NoImage(path));
+        }
+        // SAFETY: a new mapping that overlaps no other.
+        let memory = unsafe {
+            let (access, flags) = (ProtFlags::READ, MapFlags::PRIVATE);
+            mmap(std::ptr::null_mut(), len, access, flags, &file, 0)
+        };
+        let memory = memory.map_err(|errno| Error::Unreadable(path.clone(), errno.into()))?;
+        // SAFETY: the mapping above, which is never unmapped, of a file that nobody changes.
+        let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), len) };
+        if !bytes.starts_with(MAGIC) {
+            return Err(Error::NoImage(path));
+        }
+        match SystemImage::decode(bytes) {
+            Ok(_) => Ok(ImageFile {
+                file: Arc::new(file),
+                bytes,
+            }),
+            Err(_) => Err(Error::Damaged(path)),
+        }
+    }
+
+    /// The image.
+    pub(crate) fn bytes(&self) -> &'static [u8] {
+        self.bytes
+    }
+
+    /// Maps the whole pages of code that begins a page of this file at an address, to be executed:
+    /// how many bytes. None if it is of another place, or Linux refuses.
+    ///
+    /// # Safety
+    /// The code's pages at `at` are the caller's, and nobody has an address in them.
+    pub(crate) unsafe fn map_code(&self, code: &[u8], at: u64) -> u64 {
+        let page = PAGE as usize;
+        let from = (code.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
+        let pages = code.len() / page * page;
+        let within = from < self.bytes.len() && code.len() <= self.bytes.len() - from;
+        if !within || pages == 0 || !from.is_multiple_of(page) {
+            return 0;
+        }
+        // SAFETY: the caller's: what was there is replaced, and belongs to the caller.
+        let mapped = unsafe {
+            let access = ProtFlags::READ | ProtFlags::EXEC;
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+            mmap(at as *mut _, pages, access, flags, &self.file, from as u64)
+        };
+        mapped.map_or(0, |_| pages as u64)
+    }
+}
 
 /// Reads the image at `path`, whose directory must fit its contents: what else is wrong is for the
 /// kernel to find.
@@ -237,6 +313,27 @@ mod tests {
                 text.contains("cut short") && text.contains("sing image"),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_file_of_ones_own_is_mapped_where_it_is_an_image() {
+        let scratch = Scratch::new("mapped");
+        let files = [("notes.txt".into(), &[7; 9000][..])];
+        let whole = SystemImage::encode(&SystemManifest::default(), &files).unwrap();
+        fs::write(&scratch.0, &whole).unwrap();
+        let open = || File::open(&scratch.0).unwrap();
+        assert!(ImageFile::new(open()).unwrap().bytes() == whole);
+        for (bytes, damaged) in [
+            (&whole[..0], false),
+            (&whole[..5], false),
+            (b"something else", false),
+            (&whole[..30], true),
+            (&whole[..whole.len() - 1], true),
+        ] {
+            fs::write(&scratch.0, bytes).unwrap();
+            let error = ImageFile::new(open()).unwrap_err();
+            assert_eq!(matches!(error, Error::Damaged(_)), damaged, "{error}");
         }
     }
 

@@ -44,6 +44,8 @@ const ARENA: u64 = 1 << 40;
 const SMALL_ARENA: u64 = 64 << 20;
 /// Mappings left to the rest of the process.
 const SPARE_MAPPINGS: usize = 2048;
+/// Bytes that become accessible in one step: Linux only changes the mapping.
+pub(crate) const AT_ONCE: u64 = 4 << 20;
 /// Ranges that keep their memory without access, at most: these mappings are among the spare ones.
 const MOST_HIDDEN: usize = 256;
 

@@ -5,13 +5,14 @@
 //! how much, so that a terminal that is stopped in the middle of a line still blocks.
 //!
 //! If standard output and standard error are the same file, one thread writes both, so that their
-//! order stays. Else each has its own thread, so a console without a reader delays no crash report.
+//! order stays; so it does where the console's output is two streams. Else each has its own thread, so a console without a reader delays no crash report.
 //!
 //! Invariants:
 //! - The kernel's thread never writes, except the last words of a system that has failed.
 //! - Bytes leave a queue when they have been written: if a queue is empty, all its output is
 //!   written.
 
+use crate::streams::{self, Streams};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::fstat;
 use rustix::io::Errno;
@@ -63,20 +64,21 @@ impl Stream {
     }
 
     /// Starts a writer thread that sends `signal` to the calling thread when there is room again.
-    fn start(signal: i32, name: &str) -> io::Result<Arc<Stream>> {
+    fn start(signal: i32, name: &str, streams: Option<Streams>) -> io::Result<Arc<Stream>> {
         let stream = Arc::new(Stream {
             queue: Mutex::default(),
             changed: Condvar::new(),
         });
         let writer = Arc::clone(&stream);
         crate::thread::quiet_thread(name, WRITER_STACK, move |kernel| {
-            writer.write_all(|| kernel.signal(signal));
+            writer.write_all(streams, || kernel.signal(signal));
         })?;
         Ok(stream)
     }
 
-    /// Writes the bytes of the queue, for ever.
-    fn write_all(&self, room: impl Fn()) {
+    /// Writes the bytes of the queue, for ever; those of the console to their streams, if it has
+    /// several.
+    fn write_all(&self, mut streams: Option<Streams>, room: impl Fn()) {
         let mut piece = [0; PIECE];
         let mut queue = self.queue();
         loop {
@@ -92,19 +94,21 @@ impl Stream {
             }
             piece[..len].copy_from_slice(&bytes[..len]);
             drop(queue);
-            let to = match class {
-                Class::Console => stdout(),
-                Class::Kernel | Class::Debug => stderr(),
-            };
-            // A line of the log that cannot be written is lost. Without its output the system is of
-            // no use.
-            if let (Err(errno), Class::Console) = (write_all(to, &piece[..len]), class) {
-                if errno != Errno::PIPE {
-                    let error = io::Error::from(errno);
-                    let text = format!("singularity: cannot write the output: {error}\n");
-                    complain(text.as_bytes());
+            let piece = &piece[..len];
+            let written = match (class, &mut streams) {
+                (Class::Console, Some(streams)) => streams.write(piece),
+                (Class::Console, None) => {
+                    write_all(stdout(), piece).map_err(streams::Error::Refused)
                 }
-                crate::end(NOBODY_READS);
+                // A line of the log that cannot be written is lost.
+                (Class::Kernel | Class::Debug, _) => {
+                    let _ = write_all(stderr(), piece);
+                    Ok(())
+                }
+            };
+            // Without its output the system is of no use.
+            if let Err(error) = written {
+                unwritable(&error);
             }
             UNWRITTEN.fetch_sub(len, SeqCst);
             queue = self.queue();
@@ -130,12 +134,14 @@ impl Stream {
 
 impl Output {
     /// Starts the writers, which send `signal` to the calling thread when there is room again.
-    pub(crate) fn new(signal: i32) -> io::Result<Output> {
-        let console = Stream::start(signal, "output")?;
-        let log = if same_file() {
+    /// `streams`: what the console gets are two streams.
+    pub(crate) fn new(signal: i32, streams: bool) -> io::Result<Output> {
+        let console = Stream::start(signal, "output", streams.then(Streams::default))?;
+        // One program's streams have one way out as it is.
+        let log = if streams || same_file() {
             Arc::clone(&console)
         } else {
-            Stream::start(signal, "log")?
+            Stream::start(signal, "log", None)?
         };
         Ok(Output { console, log })
     }
@@ -168,7 +174,7 @@ pub(crate) fn settle() {
 }
 
 /// Writes all of `bytes`, waiting for a slow reader. Safe in signal handlers.
-fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+pub(crate) fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(to, bytes) {
             Ok(written) => bytes = &bytes[written..],
@@ -180,6 +186,24 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Ends the system whose output cannot be written; a reader that has gone needs no words.
+fn unwritable(error: &streams::Error) -> ! {
+    let text = match *error {
+        streams::Error::Refused(Errno::PIPE) => String::new(),
+        streams::Error::Refused(errno) => {
+            let error = io::Error::from(errno);
+            format!("singularity: cannot write the output: {error}\n")
+        }
+        streams::Error::NoFrame(number) => {
+            format!("singularity: the output is none of two streams: it names stream {number}\n")
+        }
+    };
+    if !text.is_empty() {
+        complain(text.as_bytes());
+    }
+    crate::end(NOBODY_READS)
 }
 
 /// Writes the last words of a system that has failed to standard error, if that can be written to.

@@ -28,7 +28,8 @@ pub struct ContextParams {
     pub thread_id: u32,
     /// The word that the kernel keeps for the thread.
     pub kernel_word: u64,
-    /// Time-stamp counter ticks a second.
+    /// Time-stamp counter ticks a second; of use only if the code reads it
+    /// ([`Template::reads_rate`]).
     pub cycles_per_second: u64,
     /// Initial value of the thread's shadow stack pointer; `None` leaves the module's own value, as
     /// for the first thread.
@@ -407,13 +408,6 @@ impl CtxRef {
     #[must_use]
     pub fn stack_limit(self) -> u64 {
         self.read(ctx::STACK_LIMIT)
-    }
-
-    /// Returns the time-stamp counter's ticks a second.
-    #[inline]
-    #[must_use]
-    pub fn cycles_per_second(self) -> u64 {
-        self.read(ctx::CYCLES_PER_SECOND)
     }
 
     /// Returns the address of byte 0 of the linear memory.

@@ -13,6 +13,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use core::mem::offset_of;
 use core::ops::Range;
+use sing_abi::entry::{CYCLES_PER_SECOND_INLINE, ENTRIES};
 use sing_abi::{GUARD, PAGE, ctx, names};
 use sing_image::limits;
 use sing_image::meta::{
@@ -61,6 +62,8 @@ pub struct Template {
     pub(crate) sealed: SealedParts,
     /// Addresses of `sip_main` and of `sip_thread`: each process and each thread asks for them.
     entries: [Option<u64>; 2],
+    /// Whether the code reads the counter's rate from the context record: each thread asks.
+    reads_rate: bool,
 }
 
 /// The initial state of a sealed image's instances. Empty for an open image, whose state comes from
@@ -95,6 +98,8 @@ impl Preparation {
     /// code.
     #[must_use]
     pub fn new(meta: Meta, data: Cow<'static, [u8]>, code_len: u64) -> Preparation {
+        let inline = ENTRIES[CYCLES_PER_SECOND_INLINE].name;
+        let reads_rate = meta.imports.iter().any(|import| import.name == inline);
         Preparation {
             template: Template {
                 meta,
@@ -103,6 +108,7 @@ impl Preparation {
                 spaces: Spaces::default(),
                 sealed: SealedParts::default(),
                 entries: [None; 2],
+                reads_rate,
             },
             code_len,
             step: 0,
@@ -223,6 +229,12 @@ impl Template {
     #[must_use]
     pub fn has_main(&self) -> bool {
         self.main().is_some()
+    }
+
+    /// Whether its code reads the rate of the time-stamp counter from the context record.
+    #[must_use]
+    pub fn reads_rate(&self) -> bool {
+        self.reads_rate
     }
 
     /// Whether it exports `sip_thread`.

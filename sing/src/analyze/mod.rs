@@ -101,7 +101,7 @@ impl<'a> Program<'a> {
         }
         if node < self.graph.functions {
             let func = self.image.meta.funcs.get(node - first);
-            return func.map_or_else(|| format!("function {node}"), |func| func.name.clone());
+            return func.map_or_else(|| format!("function {node}"), |func| func.name.to_string());
         }
         let ty = &self.graph.types[node - self.graph.functions];
         format!("any function {ty} that a table or a reference holds")

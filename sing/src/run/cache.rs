@@ -6,8 +6,8 @@
 //! - The directory belongs to this user, and nobody else can enter it (mode 0700); so do the files,
 //!   which are regular ones. Anything else is not used, nor changed.
 //! - A file is written beside its place and renamed, and ends with a digest of its name and its
-//!   contents, which is compared before each use: what is cut short or changed is as if it were not
-//!   there.
+//!   contents, which is compared before its use, unless its stamp says that it has not changed since
+//!   ([`super::known`]): what is cut short or changed is as if it were not there.
 //! - All files together have at most [`MOST_BYTES`]: the ones used longest ago are removed first.
 //! - Whatever goes wrong here, the program runs: it is compiled.
 
@@ -111,6 +111,16 @@ impl Key {
         Key(digest.finalize().into())
     }
 
+    /// Its bytes, for a record ([`super::known`]).
+    pub fn bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
+    /// The one with these bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Key {
+        Key(bytes)
+    }
+
     fn file(&self) -> String {
         let digits: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
         digits + ENDING
@@ -145,7 +155,8 @@ impl Cache {
         choice.place()?.map(|place| Cache::at(&place)).transpose()
     }
 
-    fn at(place: &Path) -> Result<Cache, Unusable> {
+    /// The cache in this directory, which is made if it is not there.
+    pub(super) fn at(place: &Path) -> Result<Cache, Unusable> {
         let unusable = |unsafe_place, why: &dyn std::fmt::Display| Unusable {
             text: format!("{}: {why}", place.display()),
             unsafe_place,
@@ -189,9 +200,8 @@ impl Cache {
 
     /// What is kept under a name.
     pub fn get(&self, key: &Key) -> Found {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = match fs::openat(&self.folder, key.file(), flags, Mode::empty()) {
-            Ok(file) => File::from(file),
+        let mut file = match self.opened(key) {
+            Ok(file) => file,
             Err(Errno::NOENT) => return Found::Nothing,
             Err(e) => return Found::Broken(e.to_string()),
         };
@@ -200,6 +210,19 @@ impl Cache {
             Ok(Err(why)) => Found::Broken(why.into()),
             Err(e) => Found::Broken(e.to_string()),
         }
+    }
+
+    /// The file under a name, if nobody else may have written to it. Its contents are not compared
+    /// with their digest: the caller knows from its stamp that they were ([`super::known`]).
+    pub fn unread(&self, key: &Key) -> Option<File> {
+        let file = self.opened(key).ok()?;
+        let bytes = check_kind(&file).ok()?;
+        bytes.is_ok().then_some(file)
+    }
+
+    fn opened(&self, key: &Key) -> Result<File, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        fs::openat(&self.folder, key.file(), flags, Mode::empty()).map(File::from)
     }
 
     /// The bytes of what is kept under a name, if it is whole.
@@ -324,9 +347,9 @@ fn is_new(name: &str) -> bool {
     })
 }
 
-/// Whether the file is what was kept under this name, or why it is not used.
-fn check(file: &mut File, key: &Key) -> io::Result<Result<(), &'static str>> {
-    let about = fs::fstat(&*file)?;
+/// The bytes of a kept file, or why it is not used, whatever its contents.
+fn check_kind(file: &File) -> io::Result<Result<u64, &'static str>> {
+    let about = fs::fstat(file)?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
         return Ok(Err("it is no file"));
     }
@@ -337,6 +360,15 @@ fn check(file: &mut File, key: &Key) -> io::Result<Result<(), &'static str>> {
     if !(TAIL as u64..=system::MOST_BYTES + TAIL as u64).contains(&bytes) {
         return Ok(Err("it is cut short"));
     }
+    Ok(Ok(bytes))
+}
+
+/// Whether the file is what was kept under this name, or why it is not used.
+fn check(file: &mut File, key: &Key) -> io::Result<Result<(), &'static str>> {
+    let bytes = match check_kind(file)? {
+        Ok(bytes) => bytes,
+        Err(why) => return Ok(Err(why)),
+    };
     let mut digest = key.digest();
     let mut left = bytes - TAIL as u64;
     let mut buffer = vec![0; PIECE];

@@ -3,14 +3,15 @@
 
 use super::base::{ADAPTER, Base, Use};
 use super::cache::{Cache, Found, Key};
+use super::known::{self, stamp};
 use super::pieces::Pieces;
 use super::{Request, image_name, nameless, printable};
 use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Keeper, Options, Stats, Work};
 use sing_image::system::{BIN, SystemImage};
-use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,13 +20,7 @@ pub const BUDGET: u64 = 5 << 30;
 
 /// The file with the image for a run; `base` is that of the services.
 pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
-    let module = input::read(&request.file)?;
     let shown = request.file.display();
-    if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
-        return Err(format!(
-            "{shown}: is the image of a program of this system; this takes a module of WASI preview 1"
-        ));
-    }
     let say = |text: String| {
         if request.verbose {
             complain(format!("sing: {shown}: {text}"));
@@ -51,6 +46,21 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         }
         !reached
     });
+    let own = Own::of(base)?;
+    let record = own.key_of_record(request, &options);
+    let before = known::Module::of(&request.file);
+    if let (Some(cache), Some(before)) = (&cache, &before)
+        && let Some((key, file)) = known::find(cache, &record, before)
+    {
+        say(format!("compiled before, {}", cache.path(&key).display()));
+        return Ok(file);
+    }
+    let module = input::read(&request.file)?;
+    if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
+        return Err(format!(
+            "{shown}: is the image of a program of this system; this takes a module of WASI preview 1"
+        ));
+    }
     let Some(cache) = cache else {
         let archive = made(
             request,
@@ -63,10 +73,15 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         )?;
         return without_name(&archive);
     };
-    let own = Own::of(base)?;
     let key = own.key(request, &module, &options);
+    let note = |image: &File| {
+        if let Some(before) = &before {
+            known::note(&cache, &record, (&request.file, before), &key, image);
+        }
+    };
     match cache.get(&key) {
         Found::Whole(file) => {
+            note(&file);
             say(format!("compiled before, {}", cache.path(&key).display()));
             return Ok(file);
         }
@@ -93,6 +108,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     }
     match cache.put(&key, &archive) {
         Ok(file) => {
+            note(&file);
             say(format!("kept as {}", cache.path(&key).display()));
             Ok(file)
         }
@@ -119,7 +135,9 @@ impl Own {
         let services = match &base.beside {
             Some(file) => {
                 let about = std::fs::metadata(file);
-                stamp(&about.map_err(|e| format!("{}: cannot be read: {e}", file.display()))?)
+                let about =
+                    about.map_err(|e| format!("{}: cannot be read: {e}", file.display()))?;
+                stamp(&about).to_vec()
             }
             // A part of the command.
             None => base.of.image().into(),
@@ -146,6 +164,21 @@ impl Own {
         ])
     }
 
+    /// The name under which is kept which image a module's file has.
+    fn key_of_record(&self, request: &Request, options: &Options) -> Key {
+        let path = std::path::absolute(&request.file);
+        let path = path.as_deref().unwrap_or(&request.file);
+        Key::of(&[
+            b"record",
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &self.command,
+            &self.services,
+            format!("{options:?}").as_bytes(),
+            &request.budget.unwrap_or(BUDGET).to_le_bytes(),
+            path.as_os_str().as_bytes(),
+        ])
+    }
+
     /// The name under which the code of a program's functions is kept: other programs of its name,
     /// which it is or becomes, have it, too.
     fn key_of_functions(&self, request: &Request, options: &Options) -> Key {
@@ -163,17 +196,7 @@ impl Own {
 pub(super) fn command() -> Result<Vec<u8>, String> {
     let command = std::fs::metadata("/proc/self/exe");
     let command = command.map_err(|e| format!("cannot find itself: {e}"))?;
-    Ok(stamp(&command))
-}
-
-/// What changes with any change of a file, or of which file it is.
-fn stamp(of: &Metadata) -> Vec<u8> {
-    let times = [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()];
-    let numbers = [of.dev(), of.ino(), of.len()];
-    let times = times.into_iter().flat_map(i64::to_le_bytes);
-    times
-        .chain(numbers.into_iter().flat_map(u64::to_le_bytes))
-        .collect()
+    Ok(stamp(&command).to_vec())
 }
 
 /// The system image with the program in it.
@@ -212,7 +235,7 @@ fn made(
     for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
         files.push((path.into(), bytes.to_vec()));
     }
-    let packed = system::pack(base.manifest(), files);
+    let packed = system::pack_for_mapping(base.manifest(), files);
     packed.map_err(|problems| format!("{shown}: {}", problems.join("; ")))
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench programs` and `bench compile`: ordinary programs under `sing run` and under
 //! wasmtime, which has compiled them before, and, where this machine has a program of the same
-//! name, that one; and how fast modules are compiled.
+//! name, that one; and how fast modules are compiled. A program of our own reads many files, and
+//! another computes (`tests/programs/work.rs`); of each the memory is told, too.
 //!
 //! All take turns, so that disturbances of the machine affect all alike. The speed of compilation is
 //! told by the processor's time as Linux accounts it, which other processes do not change much.
@@ -31,14 +32,18 @@ struct Program {
     /// What wasmtime has made of it.
     compiled: PathBuf,
     arguments: Vec<String>,
-    /// The machine's own program of this name.
-    native: bool,
+    /// The same as a program of this machine.
+    native: Option<PathBuf>,
+    /// The directory that it may use; `None`: where this command runs.
+    folder: Option<PathBuf>,
 }
 
 /// What is there to measure with.
 struct Bench {
     project: Project,
     folder: PathBuf,
+    /// What `sing run` keeps: where no program that may write where this command runs reaches it.
+    cache: PathBuf,
     /// The program that runs modules as wasmtime does, if it can be built.
     peer: Option<PathBuf>,
     programs: Vec<Program>,
@@ -81,9 +86,11 @@ impl Bench {
         let folder = project.out().join(folder);
         fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
         let peer = peer(&project);
+        let cache = format!("sing-bench-programs-{}", std::process::id());
         let mut bench = Bench {
             project,
             folder,
+            cache: std::env::temp_dir().join(cache),
             peer,
             programs: Vec::new(),
         };
@@ -96,12 +103,44 @@ impl Bench {
             build::module_of_text(&bench.project, &from, &module)?;
             bench.add(module, &["x".into()])?;
         }
+        if request.name == super::PROGRAMS {
+            bench.add_work();
+        }
         for given in &request.programs {
             let mut words = given.split_whitespace().map(String::from);
             let module = words.next().context("--program: name a module")?;
             bench.add(module.into(), &words.collect::<Vec<_>>())?;
         }
         Ok(bench)
+    }
+
+    /// Adds the programs that read files and compute, if they can be made.
+    fn add_work(&mut self) {
+        let source = self.project.root.join("tests/programs/work.rs");
+        let (module, native) = (self.folder.join("work.wasm"), self.folder.join("work"));
+        for (out, target) in [(&module, Some("wasm32-wasip1")), (&native, None)] {
+            let mut command = Command::new("rustc");
+            command.args(["--edition", "2024", "-O", "-o"]).arg(out);
+            command.arg(&source);
+            command.args(target.map(|target| format!("--target={target}")));
+            if let Err(error) = cargo::quiet(&mut command, "compiling work.rs") {
+                complain!("without files and compute: {error:#}");
+                return;
+            }
+        }
+        let folder = self.project.root.join("kernel");
+        for words in [["files", "/"], ["compute", "20000000"]] {
+            let added = self.add(module.clone(), &words.map(String::from));
+            match added {
+                Ok(()) => {
+                    if let Some(program) = self.programs.last_mut() {
+                        program.native = Some(native.clone());
+                        program.folder = Some(folder.clone());
+                    }
+                }
+                Err(error) => complain!("without {}: {error:#}", words[0]),
+            }
+        }
     }
 
     /// Adds a program, compiled for the peer.
@@ -115,25 +154,22 @@ impl Bench {
             ensure!(output.status.success(), "{}: refused", module.display());
         }
         let paths = std::env::var_os("PATH").unwrap_or_default();
-        let native = std::env::split_paths(&paths).any(|folder| folder.join(&*name).is_file());
+        let mut native = std::env::split_paths(&paths).map(|folder| folder.join(&*name));
+        let native = native.find(|file| file.is_file());
         self.programs.push(Program {
             name: [&[name.into_owned()], arguments].concat().join(" "),
             module,
             compiled,
             arguments: arguments.to_vec(),
-            native: native && !arguments.is_empty(),
+            native: native.filter(|_| !arguments.is_empty()),
+            folder: None,
         });
         Ok(())
     }
 
-    /// The directory that the programs may use: where this command runs.
-    fn directory() -> [&'static str; 2] {
-        ["--dir", ".::/"]
-    }
-
     fn ours(&self) -> Command {
         let mut command = Command::new(self.project.host_binary("sing"));
-        command.env("SING_CACHE", self.folder.join("cache"));
+        command.env("SING_CACHE", &self.cache);
         command
     }
 
@@ -141,7 +177,7 @@ impl Bench {
     fn starts(&self, program: &Program, rounds: u32) -> Result<Vec<Row>> {
         let mut kinds: Vec<&str> = vec!["sing"];
         kinds.extend(self.peer.is_some().then_some(WASMTIME));
-        kinds.extend(program.native.then_some("native"));
+        kinds.extend(program.native.is_some().then_some("native"));
         let mut times: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
         // The first run compiles.
         once(&mut self.command(program, "sing"))?;
@@ -167,6 +203,21 @@ impl Bench {
             }
         });
         let mut rows: Vec<Row> = rows.collect();
+        let mut memory = BTreeMap::new();
+        for kind in &kinds {
+            memory.insert(*kind, most_memory(&mut self.command(program, kind))?);
+        }
+        let theirs = memory.iter().filter(|(kind, _)| **kind != "sing");
+        rows.push(Row {
+            peers: theirs
+                .map(|(kind, most)| (kind.to_string(), *most))
+                .collect(),
+            ..row(
+                &format!("most memory: {}", program.name),
+                "MiB",
+                &[memory["sing"]],
+            )
+        });
         if let Some(theirs) = times.get(WASMTIME) {
             let ratio = median(times["sing"][0].clone()) / median(theirs[0].clone());
             rows.push(Row {
@@ -184,17 +235,25 @@ impl Bench {
     fn command(&self, program: &Program, kind: &str) -> Command {
         let mut command = match kind {
             "sing" => self.ours(),
-            "native" => Command::new(program.module.file_stem().unwrap_or_default()),
+            "native" => Command::new(program.native.as_deref().unwrap_or(Path::new(""))),
             _ => Command::new(self.peer.as_deref().unwrap_or(Path::new(""))),
         };
         if kind != "native" {
-            command.arg("run").args(Self::directory());
+            let folder = program.folder.as_deref().unwrap_or(Path::new("."));
+            let directory = format!("{}::/", folder.display());
+            command.arg("run").arg("--dir").arg(directory);
             command.arg(match kind {
                 "sing" => &program.module,
                 _ => &program.compiled,
             });
         }
-        command.args(&program.arguments);
+        // Natively, its directory has the host's name.
+        for argument in &program.arguments {
+            match (&program.folder, argument.as_str()) {
+                (Some(folder), "/") if kind == "native" => command.arg(folder),
+                _ => command.arg(argument),
+            };
+        }
         command
     }
 
@@ -244,6 +303,7 @@ impl Bench {
 
     fn finish(self, request: &Request, rows: Vec<Row>) -> Result<u8> {
         let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.cache);
         sing_files::standard::print(report::table(&rows));
         let result = report::Result {
             bench: request.name.clone(),
@@ -288,6 +348,27 @@ fn once(command: &mut Command) -> Result<[f64; 2]> {
     let whole = started.elapsed();
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     Ok([ms(first.unwrap_or(whole)), ms(whole)])
+}
+
+/// Runs a command: the most MiB of memory that it had by its last output.
+fn most_memory(command: &mut Command) -> Result<f64> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().with_context(|| format!("{command:?}"))?;
+    let mut output = child.stdout.take().context("no output")?;
+    let (mut piece, mut most) = (vec![0; 64 << 10], 0.0);
+    while output.read(&mut piece)? > 0 {
+        // It may have ended since.
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        most = kib.map_or(most, |kib| f64::max(most, kib / 1024.0));
+    }
+    child.wait()?;
+    Ok(most)
 }
 
 /// Runs a command: the seconds of processors that it took, and its output.

@@ -22,6 +22,7 @@ mod ordinary;
 mod own;
 mod parts;
 mod platform;
+mod programs;
 mod serve;
 mod soak;
 mod sockets;

@@ -4,14 +4,18 @@
 use super::tcp::free_port;
 use super::{Report, Run};
 use crate::{build, cargo, files, wasi};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
+
+/// The status of a system whose output nobody reads any more (`sing_abi::exit::machine`).
+const NOBODY_READS: i32 = 167;
 
 /// Makes the modules and runs them.
 pub fn check(run: &Run) -> Result<Report> {
@@ -24,11 +28,13 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 9] = [
+    let all: [(&str, Test); 11] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
         ("a trap", trap),
+        ("Ctrl-C", interrupted),
+        ("a reader that goes", reader_gone),
         ("what is missing", missing),
         ("sockets", sockets),
         ("in an image", in_an_image),
@@ -97,6 +103,24 @@ impl Ordinary<'_> {
     }
 }
 
+impl Ordinary<'_> {
+    /// A program that has begun, and waits for more of its input.
+    fn waiting(&self) -> Result<Child> {
+        let mut command = Command::new(self.run.project.host_binary("sing"));
+        command.env("SING_CACHE", self.folder.join("cache"));
+        command.arg("run").arg(self.module("copy")?);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let input = child.stdin.as_mut().context("no input")?;
+        input.write_all(b"begun")?;
+        let mut begun = [0; 5];
+        let output = child.stdout.as_mut().context("no output")?;
+        output.read_exact(&mut begun)?;
+        ensure!(begun == *b"begun", "{begun:?} was copied");
+        Ok(child)
+    }
+}
+
 fn is(output: &Output, status: i32, out: &[u8]) -> Result<()> {
     ensure!(
         output.status.code() == Some(status) && output.stdout == out,
@@ -142,6 +166,47 @@ fn trap(machine: &Ordinary<'_>) -> Result<()> {
     is(&output, 134, b"")?;
     says(&output, "out-of-bounds memory access, in inner")?;
     says(&output, "called from begin")
+}
+
+/// A program that waits for input at a terminal's `sing`, which Ctrl-C ends by the usual signal; it is
+/// one process, so nothing stays.
+fn interrupted(machine: &Ordinary<'_>) -> Result<()> {
+    for (signal, name) in [(2, "INT"), (15, "TERM")] {
+        let mut child = machine.waiting()?;
+        let kill = format!("kill -{name} {}", child.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status()?;
+        ensure!(sent.success(), "{kill}: {sent}");
+        let status = ended(&mut child)?;
+        ensure!(status.signal() == Some(signal), "{name}: {status}");
+    }
+    Ok(())
+}
+
+/// Standard output has no reader any more: the program has nobody to write for, and ends.
+fn reader_gone(machine: &Ordinary<'_>) -> Result<()> {
+    let mut child = machine.waiting()?;
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().context("no input")?;
+    // It may have ended before all is written.
+    let _ = input.write_all(&[b'x'; 1 << 20]);
+    let status = ended(&mut child)?;
+    ensure!(status.code() == Some(NOBODY_READS), "{status}");
+    Ok(())
+}
+
+/// The status of a process that ends by itself soon.
+fn ended(child: &mut Child) -> Result<ExitStatus> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= end {
+            child.kill()?;
+            bail!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn missing(machine: &Ordinary<'_>) -> Result<()> {

@@ -78,6 +78,8 @@ pub(super) const PARTS: &[Part] = &[
     part("directories-hosted", directories::hosted).quick(),
     part("directories-pc", directories::pc).emulated(),
     part("ordinary", ordinary::check).quick().filters(),
+    part("programs", programs::hosted).quick().filters(),
+    part("programs-pc", programs::pc).emulated(),
     part("serve", serve::check).quick().filters(),
     part("embed", embed::check).quick().filters(),
     part("own", own::check).quick().filters(),

@@ -8,14 +8,19 @@
 //! number of items that the file can hold before room is made for it, and lack of memory is an
 //! error.
 //!
+//! A section that stays where it is for ever is read in place ([`Reader::in_place`]): what is long in
+//! it, the names of functions and the list of traps, is then not copied.
+//!
 //! Invariant: the order of the fields here is that of [`Meta`]; a test holds it against what serde
 //! makes of the structure.
 
+use super::traps::{self, ENTRY, Traps};
 use super::{
     ConstExpr, Data, Element, Export, Func, FuncType, GlobalType, Import, Meta, TableType,
 };
 use crate::limits::{self, Limit};
 use crate::{Error, Failure};
+use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
 use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
@@ -27,6 +32,8 @@ const STEP_BYTES: usize = 64 << 10;
 /// The most bytes of one item: an import with two names of the longest that WebAssembly allows
 /// stays below.
 const ITEM_BYTES: usize = 256 << 10;
+/// The most traps that one step reads, of which none takes more than a look.
+const STEP_TRAPS: usize = 16 << 10;
 /// Bytes of memory that an item takes beside those in the file: the overhead of two allocations.
 const ITEM_ROOM: u64 = 64;
 
@@ -37,6 +44,10 @@ const FEATURES: u64 = 64;
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
+    /// The whole section, where it stays for ever.
+    fixed: Option<&'static [u8]>,
+    /// The offset of the last trap so far.
+    last_trap: u32,
     field: Field,
     /// Items of the field yet to be read; `None` before its count is known.
     left: Option<u32>,
@@ -78,11 +89,22 @@ impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader {
             rest: bytes,
+            fixed: None,
+            last_trap: 0,
             field: Field::Head,
             left: None,
             items: 0,
             all_items: 0,
             meta: Meta::default(),
+        }
+    }
+
+    /// Begins to read a section that stays where it is.
+    #[must_use]
+    pub fn in_place(bytes: &'static [u8]) -> Reader<'static> {
+        Reader {
+            fixed: Some(bytes),
+            ..Reader::new(bytes)
         }
     }
 
@@ -107,7 +129,7 @@ impl<'a> Reader<'a> {
             Field::Types => within(rest, left, limits::TYPES, &mut meta.types)?,
             Field::Canonical => within(rest, left, limits::TYPES, &mut meta.canonical)?,
             Field::Imports => within(rest, left, limits::IMPORTS, &mut meta.imports)?,
-            Field::Funcs => within(rest, left, limits::FUNCTIONS, &mut meta.funcs)?,
+            Field::Funcs => self.funcs()?,
             Field::Memory => {
                 meta.memory = one(rest)?;
                 true
@@ -134,14 +156,7 @@ impl<'a> Reader<'a> {
                 limits::DATA_BYTES.most,
                 &mut meta.further_initial,
             )?,
-            Field::Traps => {
-                let from = meta.traps.len().saturating_sub(1);
-                let done = some(rest, left, limits::CODE_BYTES.most, &mut meta.traps)?;
-                if !meta.traps[from..].is_sorted_by_key(|t| t.0) {
-                    return Err(Error::new("image: trap table is not sorted").into());
-                }
-                done
-            }
+            Field::Traps => self.traps()?,
             Field::Frame => {
                 meta.max_frame = one(rest)?;
                 meta.catching = one(rest)?;
@@ -186,6 +201,107 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn finish(self) -> Meta {
         self.meta
+    }
+
+    /// The next bytes, which are taken; in the section that stays, if there is one.
+    fn take(&mut self, bytes: usize) -> Result<(&'a [u8], Option<&'static [u8]>), Error> {
+        let (taken, rest) = self.rest.split_at_checked(bytes).ok_or_else(broken)?;
+        let fixed = self.fixed.and_then(|whole| {
+            let at = whole.len().checked_sub(self.rest.len())?;
+            whole.get(at..)?.get(..bytes)
+        });
+        self.rest = rest;
+        Ok((taken, fixed))
+    }
+
+    /// Reads functions, of which there are many.
+    fn funcs(&mut self) -> Result<bool, Failure> {
+        let mut left = match self.left {
+            Some(left) => left,
+            None => {
+                let limit = limits::FUNCTIONS;
+                let (found, _) = postcard::take_from_bytes(self.rest).map_err(|_| broken())?;
+                limit.check(found)?;
+                let count = count(&mut self.rest, limit.most, limit.what)?;
+                // Each takes four bytes at least.
+                let room = (count as usize).min(self.rest.len() / 4 + 1);
+                self.meta.funcs.try_reserve_exact(room)?;
+                count
+            }
+        };
+        let end = self.rest.len().saturating_sub(STEP_BYTES);
+        let mut items = STEP;
+        while left > 0 && items > 0 && self.rest.len() >= end.max(1) {
+            let func = self.func()?;
+            if self.meta.funcs.len() == self.meta.funcs.capacity() {
+                self.meta.funcs.try_reserve(1)?;
+            }
+            self.meta.funcs.push(func);
+            left -= 1;
+            items -= 1;
+        }
+        self.left = Some(left);
+        if left > 0 && self.rest.is_empty() {
+            return Err(broken().into());
+        }
+        Ok(left == 0)
+    }
+
+    fn func(&mut self) -> Result<Func, Failure> {
+        let rest = &mut self.rest;
+        let (ty, offset, size) = (number(rest)?, number(rest)?, number(rest)?);
+        let len = number(rest)? as usize;
+        if len > ITEM_BYTES {
+            return Err(broken().into());
+        }
+        let (name, fixed) = self.take(len)?;
+        let name = match fixed {
+            Some(fixed) => core::str::from_utf8(fixed).map(Cow::Borrowed),
+            None => core::str::from_utf8(name).map(|name| Cow::Owned(name.to_owned())),
+        };
+        let name = name.map_err(|_| broken())?;
+        Ok(Func {
+            ty,
+            offset,
+            size,
+            name,
+        })
+    }
+
+    /// Reads traps, of which there are very many.
+    fn traps(&mut self) -> Result<bool, Failure> {
+        let left = match self.left {
+            Some(left) => left as usize,
+            None => {
+                let most = limits::CODE_BYTES.most.saturating_mul(ENTRY as u64);
+                let bytes = count(&mut self.rest, most, "bytes of traps")? as usize;
+                if !bytes.is_multiple_of(ENTRY) {
+                    return Err(broken().into());
+                }
+                let rest = self.rest;
+                if let (_, Some(fixed)) = self.take(bytes)? {
+                    self.meta.traps = Traps::in_place(fixed);
+                } else {
+                    self.meta.traps.reserve(bytes)?;
+                }
+                // To be looked at.
+                self.rest = rest;
+                bytes
+            }
+        };
+        let (now, fixed) = self.take(left.min(STEP_TRAPS * ENTRY))?;
+        for entry in now.as_chunks().0 {
+            let (offset, _) = traps::parts(entry);
+            if offset < self.last_trap {
+                return Err(Error::new("image: trap table is not sorted").into());
+            }
+            self.last_trap = offset;
+        }
+        if fixed.is_none() {
+            self.meta.traps.extend(now);
+        }
+        self.left = Some((left - now.len()) as u32);
+        Ok(now.len() == left)
     }
 
     /// Reads element segments, whose items are read in steps, too.
@@ -245,6 +361,8 @@ impl Field {
             Field::Globals => size_of::<(GlobalType, ConstExpr)>(),
             Field::Elements => size_of::<Element>(),
             Field::Data => size_of::<Data>(),
+            // Its count is one of bytes.
+            Field::Traps => 1,
             _ => size_of::<TableType>(),
         };
         size as u64
@@ -262,6 +380,24 @@ fn one<T: DeserializeOwned>(rest: &mut &[u8]) -> Result<T, Error> {
     let (value, tail) = postcard::take_from_bytes(window).map_err(|_| broken())?;
     *rest = &rest[window.len() - tail.len()..];
     Ok(value)
+}
+
+/// Reads a number, as `postcard` writes one of 32 bits.
+fn number(rest: &mut &[u8]) -> Result<u32, Error> {
+    let mut value = 0;
+    for shift in [0, 7, 14, 21, 28] {
+        let (&byte, behind) = rest.split_first().ok_or_else(broken)?;
+        *rest = behind;
+        value |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            // The fifth byte has four bits of the number.
+            return match shift == 28 && byte > 0xf {
+                true => Err(broken()),
+                false => Ok(value),
+            };
+        }
+    }
+    Err(broken())
 }
 
 /// Reads a count. Each item takes at least a byte, so no file can ask for much more room than its
@@ -372,7 +508,7 @@ mod tests {
                     ty: 0,
                     offset: i,
                     size: 1,
-                    name: i.to_string(),
+                    name: i.to_string().into(),
                 })
                 .collect(),
             memory: Some(Limits { min: 1, max: None }.into()),
@@ -447,7 +583,15 @@ mod tests {
                 steps += 1;
             }
             assert_eq!(reader.finish(), meta);
-            assert!(steps >= 6 * items / STEP as usize, "{steps} steps");
+            assert!(steps >= 5 * items / STEP as usize, "{steps} steps");
+            // The same in place, without a copy of names and traps.
+            let bytes: &'static [u8] = alloc::boxed::Box::leak(bytes.into_boxed_slice());
+            let mut reader = Reader::in_place(bytes);
+            while !reader.step().unwrap() {}
+            let read = reader.finish();
+            assert_eq!(read, meta);
+            let owned = |func: &Func| matches!(func.name, Cow::Owned(_));
+            assert!(!read.funcs.iter().any(owned));
         }
     }
 
@@ -517,9 +661,16 @@ mod tests {
 
     #[test]
     fn unsorted_traps_are_found_across_steps() {
-        let mut meta = sample(2 * STEP as usize);
-        meta.traps.swap(STEP as usize - 1, STEP as usize);
-        let said = Meta::decode(&meta.encode()).unwrap_err().message;
-        assert!(said.contains("not sorted"), "{said}");
+        let mut traps: Vec<_> = (0..2 * STEP_TRAPS as u32).map(|i| (i, 1)).collect();
+        let mut meta = sample(1);
+        meta.traps = traps.iter().copied().collect();
+        assert_eq!(Meta::decode(&meta.encode()).as_ref(), Ok(&meta));
+        for at in [1, STEP_TRAPS - 1, STEP_TRAPS, 2 * STEP_TRAPS - 1] {
+            traps.swap(at - 1, at);
+            meta.traps = traps.iter().copied().collect();
+            let said = Meta::decode(&meta.encode()).unwrap_err().message;
+            assert!(said.contains("not sorted"), "{said}");
+            traps.swap(at - 1, at);
+        }
     }
 }

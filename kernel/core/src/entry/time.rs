@@ -34,8 +34,8 @@ extern "C" fn cycle_count(_: CtxRef) -> i64 {
     finish(Ok(sing_arch::cycles() as i64))
 }
 
-extern "C" fn cycles_per_second(ctx: CtxRef) -> i64 {
-    finish(Ok(ctx.cycles_per_second() as i64))
+extern "C" fn cycles_per_second(_: CtxRef) -> i64 {
+    finish(Ok(hal().cycles_per_second() as i64))
 }
 
 extern "C" fn debug_print(_: CtxRef, text: u32, len: u32) -> i32 {

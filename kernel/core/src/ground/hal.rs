@@ -317,6 +317,12 @@ pub unsafe trait Hal: Sync {
     /// if memory is short.
     fn commit(&self, part: Part<'_>) -> bool;
 
+    /// The bytes that one [`Hal::commit`] makes accessible as quickly as few, because each page gets
+    /// its memory when it is touched; 0 where it takes time for each.
+    fn commits_at_once(&self) -> u64 {
+        0
+    }
+
     /// Takes memory back: the addresses are reserved again, inaccessible.
     fn decommit(&self, part: Part<'_>);
 

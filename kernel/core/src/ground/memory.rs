@@ -182,14 +182,15 @@ impl Slot {
         Some(slot)
     }
 
-    /// Makes a memory of `len` bytes accessible towards `end`, by [`PIECE`] at the most. Returns
+    /// Makes a memory of `len` bytes accessible towards `end`, by [`PIECE`] at the most, or by what
+    /// the machine does as quickly. Returns
     /// true when it is accessible up to there; `None` if memory is short.
     pub(crate) fn raise(&mut self, end: u64, len: u64) -> Option<bool> {
         debug_assert!(end <= len);
         let (before, mut occupied) = (self.committed(), self.occupied());
         // Grow by an eighth at least, so that sequential first touches cause few faults.
         let step = (before / 8).clamp(4 * PAGE, PIECE);
-        let most = before + PIECE;
+        let most = before + machine::hal().commits_at_once().max(PIECE);
         // What is hidden costs one call of the machine's, however much of it there is.
         let want = end
             .max(before + step)

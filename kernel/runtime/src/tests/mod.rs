@@ -45,7 +45,7 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
         data: vec![],
         initial: vec![],
         further_initial: vec![],
-        traps: vec![],
+        traps: Traps::default(),
         max_frame: 0,
         catching: None,
         trampolines: vec![],
@@ -78,7 +78,7 @@ pub(crate) fn func(ty: u32, offset: u32) -> Func {
         ty,
         offset,
         size: 16,
-        name: "f".to_string(),
+        name: "f".into(),
     }
 }
 

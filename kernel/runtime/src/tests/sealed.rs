@@ -412,7 +412,7 @@ fn broken_images_are_refused_with_the_reason() {
         ("no type", refusal(|m| m.funcs[2].ty = 3)),
         (
             "a trap lies outside",
-            refusal(|m| m.traps = vec![(4096, 1)]),
+            refusal(|m| m.traps = [(4096, 1)].into_iter().collect()),
         ),
         (
             "trampoline of function 9",

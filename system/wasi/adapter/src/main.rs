@@ -55,15 +55,31 @@ fn sink(pipe: Option<Writer>) -> Sink {
     pipe.map_or_else(|| Sink::Log(Box::new(DebugLog::new())), Sink::Pipe)
 }
 
+/// Where the directories of the host are mounted, and how many a program gets of what is there.
+const MOUNTS: &str = "/mnt";
+const MOST_MOUNTS: usize = 8;
+
+/// The directories of a program that is started by its name: `/`, and those that are mounted at
+/// [`MOUNTS`], as nothing below `/` leads to them.
+fn usual(names: &mut Names) -> Vec<(String, Directory)> {
+    let mounts = names.list(MOUNTS).unwrap_or_default();
+    let mounts = mounts.into_iter().take(MOST_MOUNTS).map(|found| found.path);
+    let mut all = Vec::new();
+    for path in core::iter::once(String::from("/")).chain(mounts) {
+        if let Ok(directory) = Directory::open(names, &path) {
+            all.push((path, directory));
+        }
+    }
+    all
+}
+
 /// The directories that the program is given, with their names.
 fn directories(
     names: &mut Option<Names>,
     preopens: Option<Vec<Preopen>>,
 ) -> Result<Vec<(String, Directory)>, String> {
     let Some(preopens) = preopens else {
-        let root = names.as_mut().map(|names| Directory::open(names, "/"));
-        let root = root.and_then(Result::ok);
-        return Ok(root.map(|root| ("/".into(), root)).into_iter().collect());
+        return Ok(names.as_mut().map(usual).unwrap_or_default());
     };
     let named = |path: &str| match names {
         Some(names) => Directory::open(names, path),

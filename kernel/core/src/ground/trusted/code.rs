@@ -78,7 +78,7 @@ impl Program {
     /// Says which part is missing or broken.
     pub(crate) fn read(self) -> Result<Reading, Error> {
         let sections = Sections::find(self.0)?;
-        let reader = Reader::new(sections.meta);
+        let reader = Reader::in_place(sections.meta);
         Ok(Reading { sections, reader })
     }
 }
@@ -293,7 +293,11 @@ pub(crate) fn context(
         sip_id: params.sip_id,
         thread_id: params.thread_id,
         kernel_word: params.kernel_word,
-        cycles_per_second: hal().cycles_per_second(),
+        // A machine may have to measure it, which takes milliseconds.
+        cycles_per_second: match instance.template().reads_rate() {
+            true => hal().cycles_per_second(),
+            false => 0,
+        },
         stack_pointer: params.stack_pointer,
     };
     // SAFETY: the table is one of kernel entries of the proper types; below the limit, the stack

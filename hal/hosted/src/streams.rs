@@ -1,0 +1,124 @@
+//! Two streams in the console's output: what a system with one program writes (`system/wasi/launcher`) is
+//! taken apart again, into standard output and standard error.
+//!
+//! A piece is a frame: the stream's number (1 or 2), the piece's length in four bytes with the least
+//! first, and the piece.
+
+use crate::output;
+use rustix::io::Errno;
+use rustix::stdio::{stderr, stdout};
+
+/// Bytes of a frame's head.
+const HEAD: usize = 5;
+
+/// Where in the frames the output is.
+#[derive(Default)]
+pub(crate) struct Streams {
+    head: [u8; HEAD],
+    /// How much of the head has come.
+    got: usize,
+    /// How many bytes of the piece are still to come.
+    left: usize,
+}
+
+/// The reason for which the output cannot be written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Error {
+    /// Linux refuses it.
+    Refused(Errno),
+    /// It is no frame.
+    NoFrame(u8),
+}
+
+impl Streams {
+    /// Writes the next bytes of the output to their streams.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.take_apart(bytes, |stream, piece| match stream {
+            1 => output::write_all(stdout(), piece),
+            // Without a reader of errors the program goes on, as elsewhere.
+            _ => {
+                let _ = output::write_all(stderr(), piece);
+                Ok(())
+            }
+        })
+    }
+
+    fn take_apart(
+        &mut self,
+        mut bytes: &[u8],
+        mut write: impl FnMut(u8, &[u8]) -> Result<(), Errno>,
+    ) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            if self.got < HEAD {
+                let (part, rest) = bytes.split_at(bytes.len().min(HEAD - self.got));
+                self.head[self.got..self.got + part.len()].copy_from_slice(part);
+                self.got += part.len();
+                bytes = rest;
+                if self.got == HEAD {
+                    let [stream, a, b, c, d] = self.head;
+                    if !matches!(stream, 1 | 2) {
+                        return Err(Error::NoFrame(stream));
+                    }
+                    self.left = u32::from_le_bytes([a, b, c, d]) as usize;
+                }
+            } else {
+                let (piece, rest) = bytes.split_at(bytes.len().min(self.left));
+                write(self.head[0], piece).map_err(Error::Refused)?;
+                self.left -= piece.len();
+                bytes = rest;
+            }
+            if self.got == HEAD && self.left == 0 {
+                self.got = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes out where the input comes in pieces of this length.
+    fn apart(input: &[u8], step: usize) -> Result<[Vec<u8>; 2], Error> {
+        let mut streams = Streams::default();
+        let mut out = [Vec::new(), Vec::new()];
+        for piece in input.chunks(step) {
+            streams.take_apart(piece, |stream, bytes| {
+                out[usize::from(stream) - 1].extend_from_slice(bytes);
+                Ok(())
+            })?;
+        }
+        Ok(out)
+    }
+
+    #[test]
+    fn pieces_go_to_their_streams() {
+        let frames = b"\x01\x02\0\0\0hi\x02\x01\0\0\0!\x01\0\0\0\0\x01\x01\0\0\0.";
+        for step in 1..=frames.len() {
+            let out = apart(frames, step).unwrap();
+            assert_eq!(out, [b"hi.".to_vec(), b"!".to_vec()], "{step}");
+        }
+        // Cut anywhere, what came whole or in part is shown.
+        for end in 0..frames.len() {
+            let [out, _] = apart(&frames[..end], 3).unwrap();
+            assert!(b"hi.".starts_with(out.as_slice()), "{end}");
+        }
+        let mut long = vec![1, 0, 0, 3, 0];
+        long.extend([7; 3 << 16]);
+        assert_eq!(apart(&long, 1000).unwrap()[0].len(), 3 << 16);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_an_error() {
+        assert_eq!(apart(b"\x03\x01\0\0\0x", 6), Err(Error::NoFrame(3)));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error() {
+        let mut streams = Streams::default();
+        let refused = |_: u8, _: &[u8]| Err(Errno::PIPE);
+        let done = streams.take_apart(b"\x01\x01\0\0\0x", refused);
+        assert_eq!(done, Err(Error::Refused(Errno::PIPE)));
+    }
+}

@@ -1,0 +1,36 @@
+//! Ordinary programs in several languages (`tests/programs`), by `sing run` and as commands on a PC.
+//! A language is left out, by its name, where its compiler is not there.
+
+use super::{Report, Run};
+use crate::machine::Machine;
+use crate::programs::Place;
+use anyhow::Result;
+
+/// By `sing run`.
+pub fn hosted(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    let place = made(run)?;
+    for (name, _) in &place.modules {
+        if run.wants(name) {
+            report.count(name, place.by_sing(name).map_err(|e| format!("{e:#}")));
+        }
+    }
+    Ok(report)
+}
+
+/// As commands of the shell, with a directory of the host and with our file system.
+pub fn pc(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    for (name, outcome) in made(run)?.on(Machine::Microvm)? {
+        report.count(&name, outcome.map_err(|e| format!("{e:#}")));
+    }
+    Ok(report)
+}
+
+fn made(run: &Run) -> Result<Place<'_>> {
+    let place = Place::new(&run.project)?;
+    for why in &place.missing {
+        complain!("programs: left out: {why}");
+    }
+    Ok(place)
+}
