@@ -6,6 +6,7 @@ mod imports;
 mod messages;
 mod received;
 mod requires;
+mod service;
 mod types;
 
 use crate::names;
@@ -256,6 +257,7 @@ impl<'a> Generator<'a> {
         });
         let imports = self.imports();
         let said = self.said();
+        let service = self.service();
         Ok(quote! {
             #[doc = #summary]
             ///
@@ -271,6 +273,7 @@ impl<'a> Generator<'a> {
                 #states
                 #endpoints
                 #operations
+                #service
                 #(#received)*
                 #imports
             }
