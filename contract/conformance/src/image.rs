@@ -9,7 +9,6 @@ mod held;
 
 use crate::ast::Span;
 use crate::machine::{self, Act, Endpoint, Machine};
-use crate::parse;
 use crate::source::{MOST_ERRORS, placed};
 use crate::system::{Body, Channel, End, Process, System, too_large};
 use sing_contract::{Diagnostic, Source};
@@ -241,7 +240,7 @@ impl<'a> Builder<'a> {
         });
         let before = self.errors.len();
         let text = &image.manifest.behavior;
-        let behavior = parse::behavior(source, text, &mut self.errors)?;
+        let behavior = sing_contract::behavior::behavior(source, text, &mut self.errors)?;
         let contracts = &self.system.contracts;
         let machine = machine::lower(&behavior, endpoints, contracts, &mut self.errors);
         if self.errors.len() == before {

@@ -30,22 +30,22 @@
 //! - Where it looked at everything and reports nothing, no run has such a fault.
 #![forbid(unsafe_code)]
 
-pub mod ast;
 pub mod cells;
 pub mod chart;
-mod cursor;
 pub mod explore;
 pub mod findings;
 pub mod graph;
 mod image;
 pub mod machine;
-mod parse;
 mod report;
 mod source;
 pub mod step;
 pub mod svg;
 pub mod system;
 pub mod view;
+
+/// Behaviours and systems as written; the parser is the contract language's.
+pub use sing_contract::behavior::ast;
 
 pub use findings::{Finding, Kind, Outcome, check};
 pub use image::{Assumptions, installed};

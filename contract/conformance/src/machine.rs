@@ -7,6 +7,7 @@ mod hold;
 
 use crate::ast;
 use crate::source::MOST_ERRORS;
+use sing_contract::behavior::{ALL_CLOSED, CHANNEL_CLOSED, faults};
 use sing_contract::{Diagnostic, Span};
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Side;
@@ -14,14 +15,6 @@ use std::collections::HashMap;
 
 /// The most nodes of a behaviour.
 const MAX_NODES: usize = 4096;
-
-/// The most names that a help lists.
-const MOST_LISTED: usize = 20;
-
-/// The pattern that fires when the other side has closed and nothing is left to receive.
-pub const CHANNEL_CLOSED: &str = "ChannelClosed";
-/// The pattern that fires when no endpoint of that name is open any more.
-pub const ALL_CLOSED: &str = "AllClosed";
 
 /// A behaviour.
 #[derive(Clone, Debug)]
@@ -145,14 +138,7 @@ pub(crate) fn lower(
         let name = &state.name;
         if let Some(first) = states.insert(name.text.as_str(), nodes.len()) {
             let first: &Node = &nodes[first];
-            errors.push(
-                Diagnostic::error(
-                    format!("state {} is declared twice", name.text),
-                    name.span,
-                    "declared again",
-                )
-                .label(first.span, "first declared here"),
-            );
+            errors.push(faults::state_twice(name, first.span));
         }
         nodes.push(Node {
             name: name.text.clone(),
@@ -332,17 +318,8 @@ impl Lowering<'_> {
             ast::Step::State(name) => Some(match self.states.get(name.text.as_str()) {
                 Some(&node) => node,
                 None => {
-                    let text = format!("there is no state {}", name.text);
-                    let known: Vec<&str> = self
-                        .machine
-                        .nodes
-                        .iter()
-                        .filter(|n| n.named)
-                        .take(MOST_LISTED)
-                        .map(|n| n.name.as_str())
-                        .collect();
-                    let help = format!("its states are {}", known.join(", "));
-                    let error = Diagnostic::error(text, name.span, "not declared").help(help);
+                    let known = self.machine.nodes.iter().filter(|n| n.named);
+                    let error = faults::no_state(name, known.map(|n| n.name.as_str()));
                     if !self.errors.contains(&error) {
                         self.errors.push(error);
                     }
@@ -407,18 +384,9 @@ impl Lowering<'_> {
         let all = &self.machine.endpoints;
         let found = all.iter().position(|e| e.name == name.text);
         if found.is_none() {
-            let known = all.iter().take(MOST_LISTED);
-            let known: Vec<&str> = known.map(|e| e.name.as_str()).collect();
-            let error = Diagnostic::error(
-                format!("the process has no endpoint {}", name.text),
-                name.span,
-                "no channel leads to it",
-            );
-            self.errors.push(if known.is_empty() {
-                error
-            } else {
-                error.help(format!("it has {}", known.join(", ")))
-            });
+            let known = all.iter().map(|e| e.name.as_str());
+            let error = faults::no_endpoint(name, "no channel leads to it", known);
+            self.errors.push(error);
         }
         found
     }

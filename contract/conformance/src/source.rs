@@ -2,7 +2,6 @@
 
 use crate::ast;
 use crate::machine::{self, Endpoint};
-use crate::parse;
 use crate::system::{Body, Channel, End, Process, System, too_large};
 use crate::view::View;
 use sing_contract::{Diagnostic, Severity, Source, Sources, Span};
@@ -32,7 +31,7 @@ pub fn load_file(path: &Path) -> Loaded<System> {
 /// The findings of the text.
 pub fn load(name: &str, text: &str, folder: &Path) -> Loaded<System> {
     let mut errors = Vec::new();
-    let parsed = parse::system(text, &mut errors);
+    let parsed = sing_contract::behavior::system(text, &mut errors);
     let (Some((file, ranges)), true) = (parsed, errors.is_empty()) else {
         return Err(placed(errors, &sources(name, text.into())));
     };

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod behavior;
 mod bounds;
 pub mod conditions;
 mod diagnostic;

@@ -92,6 +92,7 @@ pub mod program;
 pub mod provider;
 pub mod rt;
 pub mod select;
+pub mod serve;
 pub mod set;
 pub mod share;
 pub mod slots;

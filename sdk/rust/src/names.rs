@@ -54,6 +54,17 @@ impl Names {
         Ok(Names(Some(channel.recv_success()?)))
     }
 
+    /// Begins to use the channel that was given to the program when it started, which the manifest's
+    /// `startup::names()` gives.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if none was, and as [`Names::new`].
+    pub fn given(
+        channel: Option<NamespaceContract::Imp<NamespaceContract::Start>>,
+    ) -> Result<Names, Error> {
+        Names::new(channel.ok_or(Error::NotFound)?)
+    }
+
     /// The channel, for a request that is ready to be sent. A failure after this gives the channel
     /// up.
     fn take(&mut self) -> Result<Ready, Error> {
@@ -475,8 +486,7 @@ mod tests {
         drop(asked.send_ack_find(1, results, found, text(""), text("")));
     }
 
-    /// The reason why a bind of a `ServiceContract` is refused there. (There are no derived contracts
-    /// without a kernel.)
+    /// The reason why a bind of a `ServiceContract` is refused there.
     fn refused_by_a(contract: &str) -> Result<(), Error> {
         let (imp, exp) = NamespaceContract::new_channel()?;
         thread::scope(|scope| {

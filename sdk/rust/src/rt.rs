@@ -22,7 +22,7 @@ pub use crate::error::Error;
 pub use crate::tree::Content;
 pub use block::{Block, OneThread, Record, Text, Vector};
 pub use endpoint::{Endpoint, Side, State, TypedEndpoint, stand_for};
-pub use generated::{keeps, terminated, violated};
+pub use generated::{keeps, says, terminated, violated};
 pub use object::{Closed, Handle, NoRoom, Waitable, is_no_room};
 #[cfg(not(target_arch = "wasm32"))]
 pub use start::on_the_host;

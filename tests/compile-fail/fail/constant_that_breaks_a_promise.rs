@@ -3,7 +3,7 @@
 use compile_fail::*;
 
 pub fn ask(c: C1::Imp<C1::Start>) {
-    drop(c.send_request_const::<0>());
+    drop(c.send_request_checked(const { C1::checked_request(0) }));
 }
 
 fn main() {

@@ -27,8 +27,8 @@ mod constant {
     sing_sdk::contract!(
         "contract C {
            in message Set(int x) requires x > 0;
-           in message SetConst();
-           state S: (Set? or SetConst?) -> closed;
+           in message SetChecked();
+           state S: (Set? or SetChecked?) -> closed;
          }",
         const TEXT
     );

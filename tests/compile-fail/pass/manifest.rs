@@ -15,6 +15,13 @@ sing_sdk::manifest! {
         store: optional compile_fail::Lister.Imp:Start,
         clients: many Echo.Exp:Start,
     },
+    behavior: "
+        rest parallel state Start: one {
+            ask.Say! -> ask.Said? -> Start;
+            clients.Say? -> clients.Said! -> Start;
+            clients.AllClosed? -> end;
+        }
+    ",
     memory: 4 MiB,
     stack: 64 KiB,
 }

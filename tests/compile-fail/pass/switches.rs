@@ -67,7 +67,7 @@ impl Server {
 
 pub fn known(c: C1::Imp<C1::Start>) -> C1::Imp<C1::Start_Request> {
     const { assert!(C1::may_carry_request(5) && !C1::may_carry_request(-5)) };
-    c.send_request_const::<5>()
+    c.send_request_checked(const { C1::checked_request(5) })
 }
 
 pub fn held(cell: &TRef<(Vector<u16>, Option<C1::Imp<C1::Start>>)>) -> Result<Option<u16>, Error> {

@@ -1,8 +1,9 @@
 //! The parts of a behaviour that are never reached: no fault, but worth knowing.
 
 use crate::explore::Exploration;
-use crate::machine::{ALL_CLOSED, Act, CHANNEL_CLOSED, What};
+use crate::machine::{Act, What};
 use crate::system::System;
+use sing_contract::behavior::{ALL_CLOSED, CHANNEL_CLOSED};
 
 /// The parts of a behaviour that are never reached.
 pub(super) fn notes(exploration: &Exploration<'_>) -> Vec<String> {

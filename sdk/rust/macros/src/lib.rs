@@ -8,6 +8,7 @@
 //! Generated code stands on `sing_sdk::rt` and is the only code of a program with `unsafe` in it.
 #![forbid(unsafe_code)]
 
+mod behavior;
 mod contract;
 mod devices;
 mod entry;

@@ -1,5 +1,6 @@
 //! `manifest!`.
 
+use crate::behavior::Behavior;
 use crate::contract::section;
 use crate::names;
 use proc_macro2::{Span, TokenStream};
@@ -24,6 +25,8 @@ struct Call {
     endpoints: Vec<Endpoint>,
     /// The contracts that it serves and uses, so that the compiler knows that they exist.
     named: Vec<Path>,
+    /// The behavior, read.
+    behavior: Option<Behavior>,
 }
 
 const KEYS: &str = "`name`, `version`, `description`, `category`, `privileges`, `endpoints`, `serves`, `uses`, `devices`, `behavior`, `memory` and `stack` can be declared";
@@ -39,6 +42,7 @@ impl Parse for Call {
         let mut endpoints = Vec::new();
         let mut serves = Vec::new();
         let mut named = Vec::new();
+        let mut behavior = None;
         let mut seen: Vec<String> = Vec::new();
         while !input.is_empty() {
             let key: Ident = input.parse()?;
@@ -75,7 +79,7 @@ impl Parse for Call {
                         named.push(path);
                     }
                 }
-                "behavior" => manifest.behavior = input.parse::<LitStr>()?.value(),
+                "behavior" => behavior = Some(input.parse::<LitStr>()?),
                 "memory" => manifest.memory = size(input)?,
                 "stack" => {
                     let span = input.span();
@@ -133,10 +137,17 @@ impl Parse for Call {
             );
             return Err(Error::new(start, text));
         }
+        let behavior = behavior
+            .map(|text| Behavior::read(&text, &manifest))
+            .transpose()?;
+        if let Some(behavior) = &behavior {
+            manifest.behavior = behavior.text();
+        }
         Ok(Call {
             manifest,
             endpoints,
             named,
+            behavior,
         })
     }
 }
@@ -384,8 +395,16 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let devices = devices.map(crate::devices::accessor);
     let streams = call.endpoints.iter().filter_map(stream);
     let named = call.named.iter();
+    let said = call.behavior.iter().flat_map(|behavior| {
+        behavior.said(|name| {
+            let endpoint = call.endpoints.iter().find(|e| e.declared.name == name)?;
+            Some((&endpoint.contract, endpoint.declared.side))
+        })
+    });
     Ok(quote! {
         #section
+
+        #(#said)*
 
         // The contracts that it serves and uses are there.
         #(const _: ::core::marker::PhantomData<#named::Exp<#named::Initial>> =

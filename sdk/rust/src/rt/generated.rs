@@ -19,6 +19,31 @@ pub const fn keeps(holds: bool, requires: &str) {
     }
 }
 
+/// Refuses, while a program is compiled, a behavior that names a message which its endpoint never
+/// sends or receives. Each of `said` is a message, whether the importing side sends it, and whether
+/// the exporting one does.
+#[track_caller]
+pub const fn says(said: &[(&str, bool, bool)], by_importer: bool, message: &str, fault: &str) {
+    let mut i = 0;
+    while i < said.len() {
+        let (name, importer, exporter) = said[i];
+        if same(name, message) && (by_importer && importer || !by_importer && exporter) {
+            return;
+        }
+        i += 1;
+    }
+    panic!("{}", fault)
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
 /// A text with a zero behind it: how pieces of text are kept apart in a custom section.
 #[must_use]
 pub const fn terminated<const N: usize>(text: &str) -> [u8; N] {

@@ -190,7 +190,7 @@ fn file(names: &mut Names) -> Result<File, Error> {
 /// Adds the measurements of a file by itself: those that the targets are for. Beside disks, each
 /// finds less of its data in the processor's caches.
 pub fn add_file(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let mut file = file(&mut names)?;
     for random in [false, true] {
         for write in [false, true] {
@@ -211,7 +211,7 @@ pub fn add_file(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
 
 /// Adds the measurements of disks, with a file beside them.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let mut file = file(&mut names)?;
     let direct = Direct::start()?.map(|direct| Rc::new(RefCell::new(direct)));
     for random in [false, true] {

@@ -5,7 +5,6 @@
 
 use sing_sdk::prelude::*;
 
-use sing_sdk::client::Client;
 use sing_sdk::names::Names;
 
 sing_sdk::manifest! {
@@ -36,12 +35,8 @@ sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let mut clock = Client::new("/clock", |names, path| {
-        let (clock, exp) = ClockContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(clock.recv_success()?)
-    });
+    let mut names = Names::given(startup::names())?;
+    let mut clock = ClockContract::client("/clock");
     // If the clock is restarted meanwhile, it is asked again.
     let nanoseconds = match clock.ask(&mut names, |clock| clock.call_get_utc().utc()) {
         Err(Error::NotFound) => {

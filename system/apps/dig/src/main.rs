@@ -66,7 +66,7 @@ fn main(Arguments { name, kind }: Arguments) -> Result<i32, Error> {
             return Ok(2);
         }
     };
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let mut shown = 0;
     for kind in kinds {
         match show(&mut names, &host, kind) {

@@ -166,7 +166,7 @@ fn fetch(
 
 #[sing_sdk::main]
 fn main(Arguments { retry, url, file }: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let end = uptime() + Duration::from_secs(retry.unwrap_or(0).into());
     let fetched = loop {
         let mut begun = false;

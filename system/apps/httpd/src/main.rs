@@ -49,11 +49,7 @@ const STOPPING: Duration = Duration::from_secs(10);
 /// nobody.
 fn address(names: &mut Names, port: &str) -> Result<String, Error> {
     use WatchKeyContract::imp::Ready_GetKey as Answer;
-    let watch = client::reach(names, KEY, |names, path| {
-        let (watch, exp) = WatchKeyContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(watch.recv_success()?)
-    })?;
+    let watch = client::reach(names, KEY, WatchKeyContract::connect)?;
     match watch.call_get_key() {
         Answer::Key(key, _) => Ok(format!("http://127.0.0.1:{port}/system#{}", key.to_lossy())),
         // The machine has no source of entropy.
@@ -115,7 +111,7 @@ fn show_address(names: &mut Names, text: &str, listens: bool) -> bool {
 
 #[sing_sdk::main]
 fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let (server, exp) = WebServerContract::new_channel()?;
     if let Err(error) = names.bind("/httpd", exp) {
         eprintln!("httpd: /httpd: {error}; `services web` says why");

@@ -43,7 +43,7 @@ fn show(link: &Link) {
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let links = net::links(&mut names)?;
     links.iter().for_each(show);
     if links.len() < 2 {

@@ -37,7 +37,7 @@ fn describe(names: &mut Names, path: &str) -> Result<String, Error> {
 
 #[sing_sdk::main]
 fn main(Arguments { paths }: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     // A name stands there for each card that the system can have; a card that the machine lacks
     // has nobody behind it.
     let all = paths.is_empty();

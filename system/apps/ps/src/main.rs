@@ -32,11 +32,7 @@ fn state(state: State) -> &'static str {
 fn restarts() -> Option<Vec<ServiceProcess>> {
     use ServicesContract::imp::Ready_GetProcesses as Answer;
     let mut names = Names::new(startup::names()?).ok()?;
-    let info = client::reach(&mut names, "/services", |names, path| {
-        let (info, exp) = ServicesContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(info.recv_success()?)
-    });
+    let info = client::reach(&mut names, "/services", ServicesContract::connect);
     match info.ok()?.call_get_processes() {
         Answer::Processes(all, _) => Some(all.iter().collect()),
         Answer::NoProcesses(_) | Answer::Closed => None,

@@ -7,7 +7,6 @@ extern crate alloc;
 
 use sing_sdk::prelude::*;
 
-use sing_sdk::client::Client;
 use sing_sdk::names::Names;
 use sing_sdk::rt::Closed;
 
@@ -36,12 +35,8 @@ fn main(Arguments { count }: Arguments) -> Result<i32, Error> {
         eprintln!("random: {count} bytes: ask for 1 to {MOST}");
         return Ok(1);
     }
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let mut source = Client::new("/dev/random0", |names, path| {
-        let (source, exp) = EntropyContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(source.recv_success()?)
-    });
+    let mut names = Names::given(startup::names())?;
+    let mut source = EntropyContract::client("/dev/random0");
     let asked = source.ask(&mut names, |source| {
         // A channel that closes takes the block along: the next request has one of its own.
         match source.call_fill(Vector::new(count as usize).map_err(|_| Closed)?) {

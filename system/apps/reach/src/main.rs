@@ -36,7 +36,7 @@ const BETWEEN: Duration = Duration::from_secs(1);
 
 #[sing_sdk::main]
 fn main(Arguments { bytes, host, count }: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let mut echo = match Echo::new(&mut names, &host) {
         Ok(echo) => echo,
         Err(Error::NotFound) => {

@@ -6,7 +6,6 @@
 use sing_sdk::prelude::*;
 
 use sing_sdk::calendar::{self, Date};
-use sing_sdk::client::Client;
 use sing_sdk::names::Names;
 
 sing_sdk::manifest! {
@@ -27,7 +26,7 @@ const CONTROL: &str = "/dev/rtcctl";
 
 #[sing_sdk::main]
 fn main(Arguments { time }: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let (place, done) = match time.as_deref() {
         None => (CLOCK, show(&mut names)),
         Some("now") => (CONTROL, set(&mut names, sing_sdk::time::utc().as_secs())),
@@ -52,11 +51,7 @@ fn main(Arguments { time }: Arguments) -> Result<i32, Error> {
 
 fn show(names: &mut Names) -> Result<i32, Error> {
     use RealTimeClockContract::imp::Ready_GetTime as Answer;
-    let mut clock = Client::new(CLOCK, |names, path| {
-        let (clock, exp) = RealTimeClockContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(clock.recv_success()?)
-    });
+    let mut clock = RealTimeClockContract::client(CLOCK);
     let time = clock.ask(names, |clock| match clock.call_get_time() {
         Answer::Time(seconds, next) => Ok((Some(seconds), next)),
         Answer::NoTime(next) => Ok((None, next)),
@@ -72,11 +67,7 @@ fn show(names: &mut Names) -> Result<i32, Error> {
 
 fn set(names: &mut Names, seconds: u64) -> Result<i32, Error> {
     use SetClockContract::imp::Ready_SetTime as Answer;
-    let mut control = Client::new(CONTROL, |names, path| {
-        let (control, exp) = SetClockContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(control.recv_success()?)
-    });
+    let mut control = SetClockContract::client(CONTROL);
     // Setting it twice is as good as once.
     let set = control.ask(names, |control| match control.call_set_time(seconds) {
         Answer::TimeSet(next) => Ok((true, next)),

@@ -44,7 +44,7 @@ fn main(Arguments { line, baud }: Arguments) -> i32 {
 /// Until the input ends and all of it is sent.
 fn join(path: &str, baud: Option<u32>) -> Result<i32, Error> {
     use SerialContract::imp::{Connecting, Joined_SetLine};
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let (line, exp) = SerialContract::new_channel()?;
     names.bind(path, exp)?;
     let line = line.recv_success()?;

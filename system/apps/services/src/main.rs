@@ -34,11 +34,7 @@ type Info = Client<ServicesContract::Imp<ServicesContract::Ready>>;
 type Status = (ServiceState, u32, u32, u64, Text);
 
 fn info() -> Info {
-    Client::new(PLACE, |names, path| {
-        let (info, exp) = ServicesContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(info.recv_success()?)
-    })
+    ServicesContract::client(PLACE)
 }
 
 fn status(info: &mut Info, names: &mut Names, name: &str) -> Result<Option<Status>, Error> {
@@ -104,11 +100,7 @@ fn control(names: &mut Names, name: &str, verb: Verb) -> Result<i32, Error> {
     use ServiceControlContract::imp::{
         Ready_RestartService, Ready_StartService, Ready_StopService,
     };
-    let control = client::reach(names, PLACE, |names, path| {
-        let (control, exp) = ServiceControlContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(control.recv_success()?)
-    })?;
+    let control = client::reach(names, PLACE, ServiceControlContract::connect)?;
     let text = Text::new(name)?;
     let refused = match verb {
         Verb::Start => match control.call_start_service(text) {
@@ -147,7 +139,7 @@ fn control(names: &mut Names, name: &str, verb: Verb) -> Result<i32, Error> {
 
 #[sing_sdk::main]
 fn main(Arguments { name, verb }: Arguments) -> Result<i32, Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     match (name, verb) {
         (None, _) => list(&mut names),
         (Some(name), None) => show(&mut names, &name),

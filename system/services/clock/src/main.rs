@@ -6,9 +6,6 @@
 
 use sing_sdk::prelude::*;
 
-use sing_sdk::health::Health;
-use sing_sdk::provider::Provider;
-
 sing_sdk::manifest! {
     name: "clock",
     description: "a service that tells the time, at /clock",
@@ -44,23 +41,9 @@ sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
-    let mut health = Health::new(startup::health());
-    let lookup = startup::clock().ok_or(Error::NotFound)?;
-    let mut clock: Provider<_, _> = Provider::new(lookup, ClockContract::Exp::send_success)?;
-    loop {
-        switch_receive! {
-            case clock.clients[key].GetUtc() as client => {
-                let now = sing_sdk::time::utc().as_nanos() as u64;
-                clock.clients.put(key, client.send_utc(now));
-            }
-            case clock.clients[_].ChannelClosed() => {}
-            case &health => health.answer(),
-            case &clock.lookup => {
-                // Clients bind the service itself; there is nothing below it.
-                if clock.answer(|path| (path == "/").then_some(())).is_err() {
-                    return Ok(());
-                }
-            }
-        }
-    }
+    let clock = ClockContract::service(startup::clock())?.health(startup::health());
+    clock.serve(|client| {
+        let now = sing_sdk::time::utc().as_nanos() as u64;
+        Ok(client.recv_get_utc()?.send_utc(now))
+    })
 }

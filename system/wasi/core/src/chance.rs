@@ -1,7 +1,6 @@
 //! Where a program's random bytes come from.
 
 use alloc::boxed::Box;
-use sing_sdk::client::Client;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Closed;
@@ -18,11 +17,7 @@ type Source = EntropyContract::Imp<EntropyContract::Ready>;
 /// The source that has a name, if it is found when bytes are asked for.
 #[must_use]
 pub fn named(mut names: Names) -> Chance {
-    let mut client = Client::new(CHANCE, |names, path| {
-        let (source, exp) = EntropyContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(source.recv_success()?)
-    });
+    let mut client = EntropyContract::client(CHANCE);
     Box::new(move |len| client.ask(&mut names, |source| fill(source, len)).ok()?)
 }
 

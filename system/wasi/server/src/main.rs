@@ -69,11 +69,7 @@ fn told(typed: &Interrupt) {
 
 /// The server, once it listens; `None` if it does not.
 fn listening(names: &mut Names) -> Result<Option<Server>, Error> {
-    let mut server = client::bind(names, "/httpd", |names, path| {
-        let (server, exp) = WebServerContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(server.recv_success()?)
-    })?;
+    let mut server = client::bind(names, "/httpd", WebServerContract::connect)?;
     let end = uptime() + PATIENCE;
     loop {
         let (text, next) = server.call_get_status().status()?;
@@ -91,7 +87,7 @@ fn listening(names: &mut Names) -> Result<Option<Server>, Error> {
 #[sing_sdk::main]
 fn main() -> Result<i32, Error> {
     let words: Vec<_> = args::rest();
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut names = Names::given(startup::names())?;
     let awaited = words.first().map_or("", |word| word.as_str());
     names.await_paths(awaited.split(',').filter(|path| !path.is_empty()), PATIENCE);
     let Ok(Some(server)) = listening(&mut names) else {

@@ -27,12 +27,10 @@ sing_sdk::arguments! {
 
 #[sing_sdk::main]
 fn main(Arguments { loud, people }: Arguments) -> Result<(), Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let (service, exp) = GreetingContract::new_channel()?;
-    names.bind("/greeter", exp)?;
+    let mut names = Names::given(startup::names())?;
     // The type of the endpoint is the state of the conversation; each step gives it back in the
     // next one.
-    let mut service = service.recv_success()?;
+    let mut service = GreetingContract::connect(&mut names, "/greeter")?;
     for person in people {
         let (text, next) = service.call_greet(Text::new(&person)?).greeting()?;
         let text = text.to_lossy();

@@ -5,7 +5,6 @@
 
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::provider::Provider;
 
 sing_sdk::contract!("greeting.contract", use sing_sdk::contracts::ServiceContract);
 
@@ -20,24 +19,11 @@ const LONGEST: usize = 256;
 
 #[sing_sdk::main]
 fn main() -> Result<(), Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let begin = GreetingContract::Exp::send_success;
-    let mut service = Provider::register(&mut names, "/greeter", begin)?;
-    loop {
-        switch_receive! {
-            case service.clients[key].Greet(name) as client => {
-                let name = name.get_within(LONGEST).unwrap_or_else(|| "stranger".into());
-                let text = Text::new(&format!("Hello, {name}."))?;
-                service.clients.put(key, client.send_greeting(text));
-            }
-            case service.clients[_].ChannelClosed() => {}
-            case &service.lookup => {
-                // Clients bind `/greeter` itself; there is nothing below it.
-                if service.answer(|path| (path == "/").then_some(())).is_err() {
-                    // The name server was started again.
-                    service.come_back(&mut names)?;
-                }
-            }
-        }
-    }
+    let mut names = Names::given(startup::names())?;
+    GreetingContract::service_at(&mut names, "/greeter")?.serve(|client| {
+        let (name, client) = client.recv_greet()?;
+        let name = name.get_within(LONGEST).unwrap_or_else(|| "stranger".into());
+        let text = Text::new(&format!("Hello, {name}.")).map_err(|_| Closed)?;
+        Ok(client.send_greeting(text))
+    })
 }

@@ -27,11 +27,7 @@ pub struct Manager {
 
 /// Binds the manager.
 pub fn info(names: &mut Names) -> Result<Info, Error> {
-    client::bind(names, "/services", |names, path| {
-        let (info, exp) = ServicesContract::new_channel()?;
-        names.bind(path, exp)?;
-        Ok(info.recv_success()?)
-    })
+    client::bind(names, "/services", ServicesContract::connect)
 }
 
 /// Binds a service.
@@ -69,11 +65,7 @@ impl Manager {
     pub fn new(names: NamespaceContract::Imp<NamespaceContract::Start>) -> Result<Manager, Error> {
         let mut names = Names::new(names)?;
         let info = info(&mut names)?;
-        let control = client::bind(&mut names, "/services", |names, path| {
-            let (control, exp) = ServiceControlContract::new_channel()?;
-            names.bind(path, exp)?;
-            Ok(control.recv_success()?)
-        })?;
+        let control = client::bind(&mut names, "/services", ServiceControlContract::connect)?;
         Ok(Manager {
             names,
             info: Some(info),

@@ -88,6 +88,7 @@ impl Generator<'_> {
             .iter()
             .map(|m| requires::declaration(m, self.model))
             .collect();
+        all.extend(self.proofs());
         all.extend(self.markers());
         for ty in self.sides().map(types::side) {
             all.extend(quote!(::sing_sdk::tracked_as_it_is! { [S] #ty<S>; }));
@@ -97,7 +98,7 @@ impl Generator<'_> {
                 let mut methods = TokenStream::new();
                 for t in state.sends(side) {
                     methods.extend(self.send(side, t));
-                    methods.extend(self.send_constants(side, t));
+                    methods.extend(self.send_checked(side, t));
                     methods.extend(self.call(side, t));
                 }
                 if state.receives(side).next().is_some() {
@@ -149,6 +150,23 @@ impl Generator<'_> {
         })
     }
 
+    /// For messages whose conditions can be checked while a sender is compiled: the check.
+    fn proofs(&self) -> TokenStream {
+        let messages = self.contract.messages.iter();
+        let (functions, types): (Vec<_>, Vec<_>) = messages
+            .filter_map(|m| requires::proof(m, self.model, &self.requirement(m)))
+            .unzip();
+        if types.is_empty() {
+            return TokenStream::new();
+        }
+        quote! {
+            #(#functions)*
+
+            /// Arguments that are known to keep what their message requires.
+            pub mod checked { #(#types)* }
+        }
+    }
+
     /// A type for each message, by which the compiler's errors name it.
     fn markers(&self) -> TokenStream {
         let names = self.contract.messages.iter();
@@ -170,14 +188,14 @@ impl Generator<'_> {
     }
 
     /// The beginning of sends and calls: the conditions, the words.
-    fn prepare(&self, message: &Message, arguments: &Arguments) -> TokenStream {
+    fn prepare(&self, message: &Message, arguments: &Arguments, proven: bool) -> TokenStream {
         let Arguments {
             names,
             offsets,
             words,
             ..
         } = arguments;
-        let check = if message.requires.is_empty() {
+        let check = if message.requires.is_empty() || proven {
             TokenStream::new()
         } else {
             let holds = requires::call(message, self.model, &TokenStream::new());
@@ -204,35 +222,33 @@ impl Generator<'_> {
         )
     }
 
-    /// Sends constants of which it is known, when the sender has been compiled, that they keep what
-    /// the message requires.
-    fn send_constants(&self, side: Side, t: &Transition) -> TokenStream {
+    /// Sends arguments that have been checked, in a `const` block at the call as a rule.
+    fn send_checked(&self, side: Side, t: &Transition) -> TokenStream {
         let message = &self.contract.messages[t.message];
-        let Some(constants) = requires::constants(message) else {
+        let Some(proven) = requires::constants(message, self.model) else {
             return TokenStream::new();
         };
         let arguments = self.arguments(message, &quote!(super::));
-        let is_constant =
-            |name: &Ident| constants.iter().any(|c| names::variable(&c.name) == *name);
+        let proven: Vec<Ident> = (proven.iter().map(|p| names::variable(&p.name))).collect();
         let all = arguments.names.iter().zip(&arguments.types);
-        let (constant, given): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_constant(name));
-        let constant = constant.iter().map(|(name, ty)| quote!(const #name: #ty));
-        let given = given.iter().map(|(name, ty)| quote!(#name: #ty));
-        let send = format_ident!("send_{}", names::snake(&message.name));
-        let method = format_ident!("{send}_const");
-        let (ty, next) = (types::side(side), self.state_type(t.target));
-        let holds = requires::call(message, self.model, &TokenStream::new());
-        let (text, names) = (self.requirement(message), &arguments.names);
+        let given = all.filter(|(name, _)| !proven.contains(*name));
+        let given = given.map(|(name, ty)| quote!(#name: #ty));
+        let name = names::ident(&message.name);
+        let (function, method) = requires::proven(message);
         let summary = format!(
-            "Sends `{}` with constants that are known to keep what it requires, or does not compile.",
+            "Sends `{}` with arguments from [`{function}`]: in a `const {{ … }}` block there, those that break what it requires do not compile.",
             message.name
         );
+        let (ty, next) = (types::side(side), self.state_type(t.target));
+        let prepare = self.prepare(message, &arguments, true);
+        let sent = self.sent(side, message, &arguments);
         quote! {
             #[doc = #summary]
             #[inline]
-            pub fn #method<#(#constant),*>(self, #(#given),*) -> #ty<#next> {
-                const { ::sing_sdk::rt::keeps(#holds, #text) };
-                self.#send(#(#names),*)
+            pub fn #method(self, checked::#name { #(#proven),* }: checked::#name, #(#given),*) -> #ty<#next> {
+                #prepare
+                #sent
+                #ty::in_state(self.endpoint)
             }
         }
     }
@@ -240,17 +256,35 @@ impl Generator<'_> {
     fn send(&self, side: Side, t: &Transition) -> TokenStream {
         let message = &self.contract.messages[t.message];
         let arguments = self.arguments(message, &quote!(super::));
+        let Arguments { names, types, .. } = &arguments;
+        let method = format_ident!("send_{}", names::snake(&message.name));
+        let (ty, next) = (types::side(side), self.state_type(t.target));
+        let prepare = self.prepare(message, &arguments, false);
+        let sent = self.sent(side, message, &arguments);
+        let (summary, docs) = (format!("Sends `{}`.", message.name), &message.docs);
+        quote! {
+            #[doc = #summary]
+            ///
+            #(#[doc = #docs])*
+            #[inline]
+            pub fn #method(self, #(#names: #types),*) -> #ty<#next> {
+                #prepare
+                #sent
+                #ty::in_state(self.endpoint)
+            }
+        }
+    }
+
+    /// The send itself, of the words that [`prepare`](Self::prepare) has made.
+    fn sent(&self, side: Side, message: &Message, arguments: &Arguments) -> TokenStream {
         let Arguments {
-            names,
             types,
             offsets,
             owning,
             words,
-        } = &arguments;
-        let method = format_ident!("send_{}", names::snake(&message.name));
+            ..
+        } = arguments;
         let import = format_ident!("{}_send_{}", side.name().to_lowercase(), message.name);
-        let (ty, next) = (types::side(side), self.state_type(t.target));
-        let prepare = self.prepare(message, &arguments);
         let passed = if *words <= MAX_REGISTER_WORDS {
             let each = 0..*words;
             quote!(#(__words[#each]),*)
@@ -275,20 +309,11 @@ impl Generator<'_> {
         } else {
             TokenStream::new()
         };
-        let (summary, docs) = (format!("Sends `{}`.", message.name), &message.docs);
         quote! {
-            #[doc = #summary]
-            ///
-            #(#[doc = #docs])*
-            #[inline]
-            pub fn #method(self, #(#names: #types),*) -> #ty<#next> {
-                #prepare
-                // SAFETY: the endpoint is in a state in which this message may be sent, the words
-                // are its own.
-                let __status = unsafe { import::#import(self.raw(), #passed) };
-                #cleanup
-                #ty::in_state(self.endpoint)
-            }
+            // SAFETY: the endpoint is in a state in which this message may be sent, the words
+            // are its own.
+            let __status = unsafe { import::#import(self.raw(), #passed) };
+            #cleanup
         }
     }
 
@@ -310,7 +335,7 @@ impl Generator<'_> {
         let module = names::ident(&side.name().to_lowercase());
         let import = format_ident!("{module}_call_{}", message.name);
         let next = self.state_type(t.target);
-        let prepare = self.prepare(message, &arguments);
+        let prepare = self.prepare(message, &arguments, false);
         let passed = if *words < MAX_REGISTER_WORDS {
             let each = 0..*words;
             quote!(#(__words[#each],)*)

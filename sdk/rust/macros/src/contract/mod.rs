@@ -6,6 +6,7 @@ mod imports;
 mod messages;
 mod received;
 mod requires;
+mod service;
 mod types;
 
 use crate::names;
@@ -209,9 +210,9 @@ impl<'a> Generator<'a> {
         let mut methods = HashMap::new();
         for m in &contract.messages {
             let name = names::snake(&m.name);
-            // Constants are sent by a method of their own.
-            let constant = requires::constants(m).map(|_| format!("{name}_const"));
-            for name in [Some(name), constant].into_iter().flatten() {
+            // Checked arguments are sent by a method of their own.
+            let checked = requires::constants(m, model).map(|_| format!("{name}_checked"));
+            for name in [Some(name), checked].into_iter().flatten() {
                 if let Some(other) = methods.insert(name.clone(), &m.name) {
                     return fail(other, &m.name, &name);
                 }
@@ -255,6 +256,8 @@ impl<'a> Generator<'a> {
             },
         });
         let imports = self.imports();
+        let said = self.said();
+        let service = self.service();
         Ok(quote! {
             #[doc = #summary]
             ///
@@ -266,12 +269,30 @@ impl<'a> Generator<'a> {
             pub mod #name {
                 /// The contract's name.
                 pub const NAME: &str = #contract;
+                #said
                 #states
                 #endpoints
                 #operations
+                #service
                 #(#received)*
                 #imports
             }
         })
+    }
+
+    /// The messages that each side sends in some state, for what a manifest says of them.
+    fn said(&self) -> TokenStream {
+        let all = self.contract.messages.iter().enumerate().map(|(i, m)| {
+            let by = |side| {
+                let mut states = self.contract.states.iter();
+                states.any(|s| s.sends(side).any(|t| t.message == i))
+            };
+            let (name, importer, exporter) = (&m.name, by(Side::Imp), by(Side::Exp));
+            quote!((#name, #importer, #exporter))
+        });
+        quote! {
+            #[doc(hidden)]
+            pub const __SAID: &[(&str, bool, bool)] = &[#(#all),*];
+        }
     }
 }

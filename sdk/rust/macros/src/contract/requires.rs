@@ -105,13 +105,66 @@ fn owns(ty: &Type, model: &Model) -> bool {
     }
 }
 
-/// The arguments that conditions speak of, if all of them can be constants in Rust's sense: then
-/// the conditions can be checked while the sender is compiled.
-pub(super) fn constants(message: &Message) -> Option<Vec<&Field>> {
+/// The arguments that conditions speak of, if the conditions can be checked while the sender is
+/// compiled.
+pub(super) fn constants<'a>(message: &'a Message, model: &Model) -> Option<Vec<&'a Field>> {
     let arguments = spoken_of(message);
-    let can =
-        |a: &&Field| matches!(&a.ty, Type::Scalar(s) if !matches!(s, Scalar::F32 | Scalar::F64));
-    (!arguments.is_empty() && arguments.iter().all(can)).then_some(arguments)
+    let known = !message.requires.iter().any(|c| counts(&c.term));
+    let can = known && !arguments.iter().any(|a| owns(&a.ty, model));
+    (can && !arguments.is_empty()).then_some(arguments)
+}
+
+/// The name of the function that checks arguments, and that of its method which sends them.
+pub(super) fn proven(message: &Message) -> (Ident, Ident) {
+    let name = names::snake(&message.name);
+    (
+        format_ident!("checked_{name}"),
+        format_ident!("send_{name}_checked"),
+    )
+}
+
+/// The arguments of a message that are known to keep what it requires, as a type of which only the
+/// function makes values: in a `const` block, at the place where they are sent. The function, and
+/// the type.
+pub(super) fn proof(
+    message: &Message,
+    model: &Model,
+    requirement: &str,
+) -> Option<(TokenStream, TokenStream)> {
+    let constants = constants(message, model)?;
+    let name = names::ident(&message.name);
+    let (function, method) = proven(message);
+    let arguments: Vec<Ident> = (constants.iter().map(|a| names::variable(&a.name))).collect();
+    let types = |up: &TokenStream| {
+        let types = constants.iter().map(|a| types::rust(&a.ty, model, up));
+        types.collect::<Vec<_>>()
+    };
+    let (fields, given) = (types(&quote!(super::super::)), types(&quote!(super::)));
+    let holds = call(message, model, &TokenStream::new());
+    let of_type = format!("Arguments that may be sent in `{}`.", message.name);
+    let of_function = format!(
+        "Checks what `{}` requires: `{}`. In a block `const {{ … }}` that is done while the program is compiled.",
+        message.name,
+        text(message)
+    );
+    let sends = format!("For `{method}`.");
+    let function = quote! {
+        #[doc = #of_function]
+        ///
+        #[doc = #sends]
+        #[must_use]
+        #[track_caller]
+        pub const fn #function(#(#arguments: #given),*) -> checked::#name {
+            ::sing_sdk::rt::keeps(#holds, #requirement);
+            checked::#name { #(#arguments),* }
+        }
+    };
+    let type_ = quote! {
+        #[doc = #of_type]
+        #[derive(Clone, Copy, Debug)]
+        pub struct #name { #(pub(super) #arguments: #fields),* }
+    };
+    Some((function, type_))
 }
 
 /// Whether the condition holds; stands in a function whose answer is that.

@@ -1,7 +1,7 @@
 //! Behaviours and systems as written, before names are looked up.
 
-pub use sing_contract::Span;
-pub use sing_contract::ast::Name;
+pub use crate::ast::Name;
+pub use crate::source::Span;
 
 /// The behaviour of a process at its endpoints: named states.
 #[derive(Clone, Debug)]

@@ -1,19 +1,20 @@
 //! A place in a sequence of tokens, from which the parser takes one after the other.
 
-use sing_contract::ast::Name;
-use sing_contract::lexer::{Token, lex};
-use sing_contract::{Diagnostic, Span};
+use crate::ast::Name;
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Token, lex};
+use crate::source::Span;
 
 /// How deep choices may nest.
 const MAX_DEPTH: usize = 48;
 
 /// Says that something did not parse; the diagnostic has been recorded.
-pub(crate) struct Failed;
+pub(super) struct Failed;
 
-pub(crate) type Parsed<T> = Result<T, Failed>;
+pub(super) type Parsed<T> = Result<T, Failed>;
 
 /// The tokens of a text, and how far they have been taken. There is always a last one, the end.
-pub(crate) struct Cursor<'a> {
+pub(super) struct Cursor<'a> {
     tokens: Vec<(Token, Span)>,
     at: usize,
     depth: usize,

@@ -4,16 +4,19 @@
 //! answers where everything else stands, so that it can be taken out. The first mistake ends the
 //! parse.
 
-use crate::ast::{Behavior, Body, Channel, File, Name, Order, Process, Sequence, State, Step};
-use crate::cursor::{Cursor, Parsed};
-use sing_contract::{Diagnostic, Span};
+use super::ast::{Behavior, Body, Channel, File, Name, Order, Process, Sequence, State, Step};
+use super::cursor::{Cursor, Parsed};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
 use std::ops::Range;
 
 /// The words that an item of a system's text can begin with.
 const ITEMS: &str = "`import`, a contract, `behavior`, `process` or `channel`";
 
-/// The states of a behaviour, as they stand in a manifest.
-pub(crate) fn behavior(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Option<Behavior> {
+/// The states of a behaviour, as they stand in a manifest; `source` is the text's index among those
+/// of the errors.
+#[must_use]
+pub fn behavior(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Option<Behavior> {
     let mut cursor = Cursor::new(source, text, errors);
     if !cursor.is_clean() {
         return None;
@@ -26,10 +29,8 @@ pub(crate) fn behavior(source: u32, text: &str, errors: &mut Vec<Diagnostic>) ->
 }
 
 /// A system's text without its contracts, and the bytes that it takes.
-pub(crate) fn system(
-    text: &str,
-    errors: &mut Vec<Diagnostic>,
-) -> Option<(File, Vec<Range<usize>>)> {
+#[must_use]
+pub fn system(text: &str, errors: &mut Vec<Diagnostic>) -> Option<(File, Vec<Range<usize>>)> {
     let mut cursor = Cursor::new(0, text, errors);
     if !cursor.is_clean() {
         return None;
