@@ -28,7 +28,9 @@ struct Line {
     size: u64,
     digits: u8,
     bytes: usize,
-    /// Whether the digits are over.
+    /// Whether spaces have come behind the digits, which only an extension may follow.
+    spaced: bool,
+    /// Whether an extension has begun.
     beyond: bool,
     returned: bool,
 }
@@ -174,17 +176,18 @@ impl Decoder {
             });
         }
         match (byte, char::from(byte).to_digit(16)) {
-            (b'\r', _) => line.returned = true,
-            (b'\n', _) => return Err(BAD),
-            (_, Some(digit)) if !line.beyond => {
+            (b'\r', _) if line.beyond || !line.spaced => line.returned = true,
+            (b'\n' | b'\r', _) => return Err(BAD),
+            (_, Some(digit)) if !line.beyond && !line.spaced => {
                 line.digits += 1;
                 if line.digits > 16 {
                     return Err(BAD);
                 }
                 line.size = line.size << 4 | u64::from(digit);
             }
-            // An extension. Spaces before it are what some senders write.
+            // An extension, before which a sender may have put spaces (RFC 9112, 7.1.1).
             (b';', _) if line.digits > 0 => line.beyond = true,
+            (b' ' | b'\t', _) if line.digits > 0 && !line.beyond => line.spaced = true,
             (_, _) if line.beyond && (byte == b'\t' || (0x20..0x7f).contains(&byte)) => {}
             _ => return Err(BAD),
         }

@@ -13,6 +13,8 @@ pub struct State<'a> {
     pub modified: u64,
     /// Its size.
     pub bytes: u64,
+    /// The time of the request, in seconds since 1970.
+    pub now: u64,
 }
 
 /// What is answered.
@@ -33,25 +35,26 @@ pub enum Answer {
 /// What a request for a file is answered.
 #[must_use]
 pub fn answer(head: &Head, state: State<'_>) -> Answer {
-    if let Some(tags) = head.header("if-match") {
-        if !any_tag(tags, state.tag, false) {
+    let date = |name| date::read(head.only(name)?, state.now);
+    if let Some(tags) = head.list("if-match") {
+        if !any_tag(&tags, state.tag, false) {
             return Answer::Failed;
         }
-    } else if let Some(since) = head.header("if-unmodified-since").and_then(date::read)
+    } else if let Some(since) = date("if-unmodified-since")
         && state.modified > since
     {
         return Answer::Failed;
     }
-    if let Some(tags) = head.header("if-none-match") {
-        if any_tag(tags, state.tag, true) {
+    if let Some(tags) = head.list("if-none-match") {
+        if any_tag(&tags, state.tag, true) {
             return Answer::Unchanged;
         }
-    } else if let Some(since) = head.header("if-modified-since").and_then(date::read)
+    } else if let Some(since) = date("if-modified-since")
         && state.modified <= since
     {
         return Answer::Unchanged;
     }
-    match head.header("range").filter(|_| head.method == "GET") {
+    match head.only("range").filter(|_| head.method == "GET") {
         Some(range) if is_of(head, state) => part(range, state.bytes),
         _ => Answer::Whole,
     }
@@ -59,10 +62,10 @@ pub fn answer(head: &Head, state: State<'_>) -> Answer {
 
 /// Whether the state that the client has a part of is this one.
 fn is_of(head: &Head, state: State<'_>) -> bool {
-    match head.header("if-range") {
-        None => true,
+    match head.only("if-range") {
+        None => head.list("if-range").is_none(),
         Some(tag) if tag.starts_with('"') => tag == state.tag,
-        Some(text) => date::read(text) == Some(state.modified),
+        Some(text) => date::read(text, state.now) == Some(state.modified),
     }
 }
 
@@ -81,8 +84,8 @@ fn any_tag(tags: &str, tag: &str, weak: bool) -> bool {
 pub fn name_tag(head: &Head, tag: &str) -> bool {
     let mut lists = ["if-match", "if-none-match"].into_iter();
     lists.any(|list| {
-        head.header(list)
-            .is_some_and(|tags| tags.trim() != "*" && any_tag(tags, tag, true))
+        head.list(list)
+            .is_some_and(|tags| tags.trim() != "*" && any_tag(&tags, tag, true))
     })
 }
 
@@ -114,7 +117,7 @@ fn part(range: &str, bytes: u64) -> Answer {
 /// Whether a client takes gzip (RFC 9110, 12.5.3).
 #[must_use]
 pub fn takes_gzip(head: &Head) -> bool {
-    let Some(codings) = head.header("accept-encoding") else {
+    let Some(codings) = head.list("accept-encoding") else {
         return false;
     };
     let mut any = None;
@@ -143,6 +146,7 @@ mod tests {
         tag: "\"a-1\"",
         modified: 784_111_777,
         bytes: 1000,
+        now: 1_669_248_000,
     };
 
     fn asked(headers: &str) -> Answer {
@@ -160,6 +164,30 @@ mod tests {
             ("If-None-Match: \"a-1\"\r\n", Answer::Unchanged),
             ("If-None-Match: \"b\", W/\"a-1\"\r\n", Answer::Unchanged),
             ("If-None-Match: *\r\n", Answer::Unchanged),
+            // A list may be in several lines (RFC 9110, 5.3), a date not.
+            (
+                "If-None-Match: \"b\"\r\nIf-None-Match: \"a-1\"\r\n",
+                Answer::Unchanged,
+            ),
+            ("If-Match: \"b\"\r\nIf-Match: \"a-1\"\r\n", Answer::Whole),
+            (
+                "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+                 If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+                Answer::Whole,
+            ),
+            (
+                "If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT\r\n",
+                Answer::Unchanged,
+            ),
+            (
+                "If-Modified-Since: Sun Nov  6 08:49:37 1994\r\n",
+                Answer::Unchanged,
+            ),
+            ("Range: bytes=0-1\r\nRange: bytes=2-3\r\n", Answer::Whole),
+            (
+                "Range: bytes=0-1\r\nIf-Range: \"a-1\"\r\nIf-Range: \"a-1\"\r\n",
+                Answer::Whole,
+            ),
             ("If-None-Match: \"b\"\r\n", Answer::Whole),
             (
                 "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
@@ -246,6 +274,7 @@ mod tests {
             ("*, gzip;q=0", false),
             ("identity", false),
             ("", false),
+            ("br\r\nAccept-Encoding: gzip", true),
         ] {
             let text = format!("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {codings}\r\n\r\n");
             let head = Head::read(text.as_bytes());

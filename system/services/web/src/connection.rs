@@ -80,9 +80,11 @@ pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr)
             Heard::Leave => return wire.abort(),
             Heard::Slow => {
                 let late = Fault::new(408, "the request takes too long to come");
-                return refuse(server, slot, wire, late);
+                return refuse(server, slot, wire, late, requests.wants_no_content());
             }
-            Heard::Fault(fault) => return refuse(server, slot, wire, fault),
+            Heard::Fault(fault) => {
+                return refuse(server, slot, wire, fault, requests.wants_no_content());
+            }
         };
         let stays = head.keep_alive && number < server.config.requests && !server.is_stopping();
         let id = server.next_id();
@@ -174,13 +176,15 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
     }
 }
 
-/// Answers what is no request, and ends the connection.
-fn refuse(server: &Server, slot: usize, mut wire: Wire, fault: Fault) {
+/// Answers what is no request, and ends the connection. `bare`: without a page, as the client asks for
+/// the head of an answer.
+fn refuse(server: &Server, slot: usize, mut wire: Wire, fault: Fault, bare: bool) {
     let page = answer::page(fault.status, fault.reason, None);
     let head = Answer::new(fault.status, utc().as_secs());
     let head = head.header("Content-Type", "text/html; charset=utf-8");
     let head = head.finish(Length::Known(page.len() as u64), false, true);
-    match wire.write((head + &page).as_bytes()) {
+    let page = if bare { "" } else { page.as_str() };
+    match wire.write((head + page).as_bytes()) {
         Ok(()) => close(server, slot, wire),
         Err(_) => wire.abort(),
     }

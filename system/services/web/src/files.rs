@@ -186,7 +186,7 @@ fn send(
     let packs = packs && (packed::LEAST..=packed::MOST).contains(&size);
     let plain = format!("\"{id:x}-{size:x}-{modified:x}\"");
     let modified = (modified / NANOS).min(utc().as_secs());
-    let takes = conditions::takes_gzip(&talk.head) && talk.head.header("range").is_none();
+    let takes = conditions::takes_gzip(&talk.head) && talk.head.list("range").is_none();
     // Who has the file as it is need not get it in another form.
     let wants = packs && takes && !conditions::name_tag(&talk.head, &plain);
     let mut tag = match wants {
@@ -200,6 +200,7 @@ fn send(
             tag: &tag,
             modified,
             bytes: size,
+            now: utc().as_secs(),
         },
     );
     // Also for who asks for the head alone of what has to be packed: it would be packed each time.

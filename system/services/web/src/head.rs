@@ -1,6 +1,8 @@
 //! The head of a request: its first line and its headers, read by httparse, and the rules about
 //! them that keep requests from being smuggled (RFC 9112, 2.2, 5.1, 6.1, 6.3 and 11.2).
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -84,11 +86,27 @@ pub struct Head {
 }
 
 impl Head {
-    /// The first header of a name in lower case, if it is text.
+    /// The value of a header, by its name in lower case, if there is one such line and it is text.
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|h| h.name == name)?;
-        core::str::from_utf8(&found.value).ok()
+    pub fn only(&self, name: &str) -> Option<&str> {
+        let mut found = all(&self.headers, name);
+        let (first, second) = (found.next()?, found.next());
+        core::str::from_utf8(first)
+            .ok()
+            .filter(|_| second.is_none())
+    }
+
+    /// The value of a header that is a list, which may be in several lines (RFC 9110, 5.3); `None` if
+    /// there is none, or it is no text.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Option<Cow<'_, str>> {
+        let mut found = all(&self.headers, name).map(core::str::from_utf8);
+        let mut list = Cow::Borrowed(found.next()?.ok()?);
+        for more in found {
+            list.to_mut().push_str(", ");
+            list.to_mut().push_str(more.ok()?);
+        }
+        Some(list)
     }
 
     /// Reads a whole head, the empty line at its end included.
@@ -97,6 +115,7 @@ impl Head {
     /// Why it is refused.
     pub fn read(bytes: &[u8]) -> Result<Head, Fault> {
         lines_are_whole(bytes)?;
+        let bytes = &*known_version(bytes);
         let mut room = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut room);
         match request.parse(bytes) {
@@ -120,7 +139,7 @@ impl Head {
         let framing = framing(&headers, modern)?;
         Ok(Head {
             method: method.into(),
-            target: target.into(),
+            target: target.into_owned(),
             modern,
             keep_alive: keep_alive(&headers, modern),
             expects: expects(&headers, modern, framing)?,
@@ -161,33 +180,61 @@ fn lines_are_whole(bytes: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
+/// A head of a later HTTP/1, which is to be read as one of HTTP/1.1 (RFC 9110, 2.5): with that version.
+fn known_version(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let end = bytes.iter().position(|b| *b == b'\r');
+    let line = &bytes[..end.unwrap_or_default()];
+    match line {
+        [
+            ..,
+            b' ',
+            b'H',
+            b'T',
+            b'T',
+            b'P',
+            b'/',
+            b'1',
+            b'.',
+            b'2'..=b'9',
+        ] => {
+            let mut known = Vec::from(bytes);
+            known[line.len() - 1] = b'1';
+            known.into()
+        }
+        _ => bytes.into(),
+    }
+}
+
 /// The path and query of a target, which may be written with scheme and host.
-fn origin_form<'a>(method: &str, target: &'a str) -> Result<&'a str, Fault> {
+fn origin_form<'a>(method: &str, target: &'a str) -> Result<Cow<'a, str>, Fault> {
     if method == "CONNECT" {
         return Err(Fault::new(501, "this server is not a proxy"));
     }
-    if target.starts_with('/') {
-        return Ok(target);
-    }
-    if target == "*" && method == "OPTIONS" {
-        return Ok(target);
+    if target.starts_with('/') || target == "*" && method == "OPTIONS" {
+        return Ok(target.into());
     }
     let scheme = target.get(..7).unwrap_or_default();
     if scheme.eq_ignore_ascii_case("http://") {
         let rest = target.get(7..).unwrap_or_default();
         let path = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(path);
-        let named = !authority.is_empty() && !authority.contains('@');
-        match path.bytes().next() {
-            Some(b'/') if named => return Ok(path),
-            None if named => return Ok("/"),
-            _ => {}
+        if !authority.is_empty() && !authority.contains('@') {
+            return Ok(match (path.bytes().next(), method) {
+                (Some(b'/'), _) => path.into(),
+                // The server as a whole (RFC 9112, 3.2.4).
+                (None, "OPTIONS") => "*".into(),
+                // The path of a URL may be left out.
+                _ => format!("/{path}").into(),
+            });
         }
     }
     Err(Fault::bad("the target is neither a path nor a URL"))
 }
 
-fn all<'a>(headers: &'a [Header], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+fn all<'a, 'n>(
+    headers: &'a [Header],
+    name: &'n str,
+) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
     let of = headers.iter().filter(move |h| h.name == name);
     of.map(|h| h.value.as_slice())
 }

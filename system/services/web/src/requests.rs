@@ -67,6 +67,12 @@ impl Requests {
         self.bytes.len() - self.used
     }
 
+    /// Whether the head that is coming, or was refused, is of a request for a head alone.
+    #[must_use]
+    pub fn wants_no_content(&self) -> bool {
+        self.rest().starts_with(b"HEAD ")
+    }
+
     /// Whether bytes have come behind the head.
     #[must_use]
     pub fn is_begun(&self) -> bool {

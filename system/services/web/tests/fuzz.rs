@@ -156,6 +156,7 @@ fn judged(rng: &mut TestRng, head: &Head) {
         tag: "\"a\"",
         modified: 1_000_000,
         bytes,
+        now: 1_669_248_000,
     };
     if let Answer::Part(first, last) = conditions::answer(head, state) {
         assert!(first <= last && last < bytes, "{first}-{last} of {bytes}");

@@ -58,7 +58,7 @@ fn a_request_is_found_with_its_body() {
 #[test]
 fn chunks_are_joined() {
     let head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n";
-    let text = format!("{head}3\r\nabc\r\n0A;x=\"y\"\r\n0123456789\r\n0\r\nX: y\r\n\r\n");
+    let text = format!("{head}3 \t;a ; b\r\nabc\r\n0A;x=\"y\"\r\n0123456789\r\n0\r\nX: y\r\n\r\n");
     let (events, fault) = all([text.as_bytes()]);
     assert_eq!(fault, None);
     assert_eq!(
@@ -76,6 +76,9 @@ fn chunks_are_joined() {
         ("-1\r\n", 400),
         ("0x3\r\n", 400),
         ("3 \r\n", 400),
+        ("3 3\r\n", 400),
+        (" 3\r\n", 400),
+        ("3 x\r\n", 400),
         ("11111111111111111\r\n", 400),
         ("ffffffffffffffff\r\n", 413),
         ("10001\r\n", 413),
@@ -176,7 +179,12 @@ fn what_could_be_understood_in_two_ways_is_refused() {
             400,
         ),
         ("GET / HTTP/2.0\r\nHost: x\r\n\r\n".into(), 505),
-        ("GET / HTTP/1.2\r\nHost: x\r\n\r\n".into(), 505),
+        // A later HTTP/1 is read as HTTP/1.1 (RFC 9110, 2.5).
+        ("GET / HTTP/1.2\r\nHost: x\r\n\r\n".into(), 200),
+        ("GET / HTTP/1.9\r\n\r\n".into(), 400),
+        ("GET / HTTP/1.10\r\nHost: x\r\n\r\n".into(), 400),
+        ("GET / HTTP/1.x\r\nHost: x\r\n\r\n".into(), 505),
+        ("GET http://x?y HTTP/1.1\r\nHost: x\r\n\r\n".into(), 200),
         ("GET /\r\nHost: x\r\n\r\n".into(), 400),
         ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n".into(), 400),
         ("GET / HTTP/1.1 \r\nHost: x\r\n\r\n".into(), 400),
@@ -199,6 +207,38 @@ fn what_could_be_understood_in_two_ways_is_refused() {
     ] {
         let shown: String = text.chars().take(120).collect();
         assert_eq!(status(&text), wanted, "{shown:?}");
+    }
+}
+
+#[test]
+fn targets_of_urls_are_paths() {
+    for (line, wanted) in [
+        ("GET http://x/y?z", "/y?z"),
+        ("GET HTTP://x", "/"),
+        ("GET http://x?y", "/?y"),
+        ("OPTIONS http://x", "*"),
+        ("OPTIONS http://x/", "/"),
+    ] {
+        let (events, _) = all([format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()]);
+        let [Event::Head(head), ..] = events.as_slice() else {
+            panic!("{line}: {events:?}");
+        };
+        assert_eq!(head.target, wanted, "{line}");
+    }
+}
+
+#[test]
+fn who_asks_for_a_head_alone_is_known_when_it_is_refused() {
+    for (text, wanted) in [
+        ("HEAD / HTTP/1.1\r\n\r\n", true),
+        ("GET / HTTP/1.1\r\n\r\n", false),
+        ("HEAD", false),
+        ("HEAD / HT", true),
+    ] {
+        let mut requests = Requests::new(0);
+        requests.feed(text.as_bytes());
+        let _ = requests.event();
+        assert_eq!(requests.wants_no_content(), wanted, "{text:?}");
     }
 }
 
