@@ -25,7 +25,7 @@ const SDK: [&str; 6] = [
     "contract/lang",
 ];
 /// Programs for projects' systems: each file, and the package that makes it.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 18] = [
     "bootfs",
     "clock",
     "console",
@@ -39,6 +39,8 @@ const PROGRAMS: [&str; 16] = [
     "virtio-rng",
     "wasi-adapter",
     "wasi-cgi",
+    "wasi-component",
+    "wasi-http",
     "wasi-launcher",
     "wasi-server",
     "web",

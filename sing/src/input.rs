@@ -112,9 +112,9 @@ pub fn module<'a>(path: &Path, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String>
             "{name}: is an image already; `sing verify` and `sing inspect` say what is in it"
         ));
     }
-    match sing_merge::is_ordinary(bytes) {
-        true => crate::run::installed(path, bytes).map(Cow::Owned),
-        false => Ok(Cow::Borrowed(bytes)),
+    match sing_merge::kind(bytes) {
+        sing_merge::Kind::Own => Ok(Cow::Borrowed(bytes)),
+        kind => crate::run::installed(path, bytes, kind).map(Cow::Owned),
     }
 }
 

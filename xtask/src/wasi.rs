@@ -18,6 +18,8 @@ struct System {
     main: &'static str,
     /// The adapter, which is joined with the user's program as a module.
     adapter: &'static str,
+    /// The adapter of components.
+    component: &'static str,
     /// The image's name, beside `sing`.
     image: &'static str,
 }
@@ -35,6 +37,7 @@ const RUN: System = System {
     ],
     main: "wasi-launcher",
     adapter: "wasi-adapter",
+    component: "wasi-component",
     image: "sing-run.img",
 };
 
@@ -71,11 +74,19 @@ const SERVE: System = System {
     ],
     main: "wasi-server",
     adapter: "wasi-cgi",
+    component: "wasi-http",
     image: "sing-serve.img",
 };
 
 /// The packages of both.
-pub const PACKAGES: [&str; 4] = [RUN.main, RUN.adapter, SERVE.main, SERVE.adapter];
+pub const PACKAGES: [&str; 6] = [
+    RUN.main,
+    RUN.adapter,
+    RUN.component,
+    SERVE.main,
+    SERVE.adapter,
+    SERVE.component,
+];
 
 /// Builds all of it.
 pub fn run() -> Result<u8> {
@@ -112,7 +123,7 @@ pub fn serving(project: &Project) -> Result<PathBuf> {
 
 impl System {
     fn build(&self, project: &Project) -> Result<PathBuf> {
-        let own = [self.main, self.adapter].map(|name| Program {
+        let own = [self.main, self.adapter, self.component].map(|name| Program {
             maker: Maker::Cargo(name.into()),
             name: name.into(),
             test: false,
@@ -121,8 +132,9 @@ impl System {
         let services = services.filter(|p| self.services.contains(&p.name.as_str()));
         let programs: Vec<&Program> = services.chain(&own).collect();
         build::tools_and_programs(project, &programs)?;
-        let [_, adapter] = &own;
-        let started: Vec<&Program> = programs.into_iter().filter(|p| *p != adapter).collect();
+        let [_, adapters @ ..] = &own;
+        let started = programs.into_iter().filter(|p| !adapters.contains(p));
+        let started: Vec<&Program> = started.collect();
         let images = image::compile(project, &started, MemoryMode::Guard)?;
         let out = project.host_binary(self.image);
         let [first, further @ ..] = self.manifests else {
@@ -132,10 +144,12 @@ impl System {
         for manifest in further {
             command.arg("--manifest").arg(manifest);
         }
-        let module = project.module(adapter);
-        command
-            .arg("--file")
-            .arg(format!("adapter.wasm={}", module.display()));
+        for (name, adapter) in ["adapter", "component"].into_iter().zip(adapters) {
+            let module = project.module(adapter);
+            command
+                .arg("--file")
+                .arg(format!("{name}.wasm={}", module.display()));
+        }
         cargo::quiet(&mut command, &format!("packing {}", self.image))?;
         Ok(out)
     }

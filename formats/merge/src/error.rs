@@ -11,6 +11,19 @@ impl Error {
         Error(text.into())
     }
 
+    /// All that is in a program's way; at least one thing.
+    pub(crate) fn all(reasons: &[String]) -> Error {
+        if let [reason] = reasons {
+            return Error::new(reason.clone());
+        }
+        let mut text = format!("cannot run here, for {} reasons:", reasons.len());
+        for reason in reasons {
+            text.push_str("\n  ");
+            text.push_str(&reason.replace('\n', "\n  "));
+        }
+        Error::new(text)
+    }
+
     pub(crate) fn in_adapter(self) -> Error {
         Error(format!("the adapter: {}", self.0))
     }

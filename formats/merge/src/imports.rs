@@ -3,9 +3,11 @@
 //! A program's imports become functions of the adapter. What the adapter does not have is
 //! collected, so that the user reads at once all that the program needs.
 
+use crate::component::Wanted;
 use crate::parts::Parts;
+use crate::program::Program;
 use crate::stubs::Stub;
-use crate::{Error, PROGRAM, WASI};
+use crate::{Error, PROGRAM, WASI, interfaces};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use wasmparser as wp;
@@ -37,24 +39,54 @@ pub(crate) fn any_of_wasi(wasm: &[u8]) -> bool {
     false
 }
 
-/// For each function that the program imports, the number of the adapter's function.
-pub(crate) fn of_program(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec<u32>, Error> {
+/// Whether an import is a function.
+pub(crate) fn is_function(import: &wp::Import<'_>) -> bool {
+    matches!(import.ty, wp::TypeRef::Func(_) | wp::TypeRef::FuncExact(_))
+}
+
+/// For each function that the program imports, the number of the adapter's function; or what the
+/// program lacks.
+pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     let mut wrong = Vec::new();
     let mut foreign = BTreeMap::<&str, Vec<&str>>::new();
-    for import in &program.imports {
-        let is_function = matches!(import.ty, wp::TypeRef::Func(_) | wp::TypeRef::FuncExact(_));
-        if is_function && !WASI.contains(&import.module) {
-            foreign.entry(import.module).or_default().push(import.name);
-            continue;
-        }
-        match one(program, adapter, import) {
+    let mut lacks = BTreeMap::<(&str, &str), Vec<&str>>::new();
+    for (import, wanted) in program.parts.imports.iter().zip(&program.wanted) {
+        let outcome = match wanted {
+            Wanted::Foreign if is_function(import) => {
+                foreign.entry(import.module).or_default().push(import.name);
+                continue;
+            }
+            Wanted::Foreign => Err(own(import)),
+            Wanted::Preview1(name) => one(program, adapter, import, name),
+            Wanted::Interface(interface, name) => {
+                match interfaces::export(adapter, interface, name) {
+                    Ok(export) => one(program, adapter, import, &export),
+                    Err(why) => {
+                        let lacking = lacks.entry((interface, why)).or_default();
+                        // A module may import it under several names.
+                        if !lacking.contains(&name.as_ref()) {
+                            lacking.push(name);
+                        }
+                        continue;
+                    }
+                }
+            }
+            Wanted::Wrong(why) => Err(why.clone()),
+        };
+        match outcome {
             Ok(function) => found.push(function),
             Err(why) => wrong.push(format!("{}.{}: {why}", import.module, import.name)),
         }
     }
-    let count = wrong.len() + foreign.values().map(Vec::len).sum::<usize>();
+    let things = |lists: usize| wrong.len() + lists;
+    let count = things(
+        foreign.values().map(Vec::len).sum::<usize>() + lacks.values().map(Vec::len).sum::<usize>(),
+    );
     wrong.extend(foreign.iter().map(|(module, names)| lacking(module, names)));
+    for ((interface, why), names) in &lacks {
+        wrong.push(format!("{interface}: {}; {why}", names.join(", ")));
+    }
     if wrong.is_empty() {
         return Ok(found);
     }
@@ -68,7 +100,7 @@ pub(crate) fn of_program(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec
     if let Some(more) = wrong.len().checked_sub(NAMED).filter(|&more| more > 0) {
         let _ = write!(text, "\n  and {more} more");
     }
-    Err(Error::new(text))
+    Err(text)
 }
 
 /// What is said of a module from which a program imports functions that are not WASI's.
@@ -83,7 +115,7 @@ fn lacking(module: &str, names: &[&str]) -> String {
     let wants = if module.starts_with("sing_v") || module.starts_with("contract:") {
         "a program of this system imports them: `sing build` or `sing image --bin` puts it into one"
     } else if module.starts_with("wasi:") {
-        "the program was made for WASI 0.2: build it for preview 1 (wasip1)"
+        "a module imports them by the names of WASI 0.2: make a component of it (wasm32-wasip2)"
     } else if module.contains("wbg") || module.contains("wbindgen") {
         "the program was made for JavaScript, by wasm-bindgen: build it for WASI (wasm32-wasip1)"
     } else if names.iter().any(|name| name.contains("emscripten")) {
@@ -95,22 +127,32 @@ fn lacking(module: &str, names: &[&str]) -> String {
     format!("{module}: {of} ({shown}{rest}); {wants}")
 }
 
-fn one(program: &Parts<'_>, adapter: &Parts<'_>, import: &wp::Import<'_>) -> Result<u32, String> {
-    let (wp::TypeRef::Func(ty) | wp::TypeRef::FuncExact(ty)) = import.ty else {
-        let what = match import.ty {
-            wp::TypeRef::Memory(_) => "memory (link without --import-memory)",
-            wp::TypeRef::Table(_) => "table (link without --import-table)",
-            wp::TypeRef::Global(_) => "global",
-            _ => "tag",
-        };
-        return Err(format!("a program brings its own {what}"));
+/// What is said of an import that is no function.
+fn own(import: &wp::Import<'_>) -> String {
+    let what = match import.ty {
+        wp::TypeRef::Memory(_) => "memory (link without --import-memory)",
+        wp::TypeRef::Table(_) => "table (link without --import-table)",
+        wp::TypeRef::Global(_) => "global",
+        _ => "tag",
     };
-    let hidden = import.name.starts_with('_') || import.name.starts_with("sip_");
-    let function = match adapter.exported(import.name) {
+    format!("a program brings its own {what}")
+}
+
+fn one(
+    program: &Program<'_>,
+    adapter: &Parts<'_>,
+    import: &wp::Import<'_>,
+    export: &str,
+) -> Result<u32, String> {
+    let (wp::TypeRef::Func(ty) | wp::TypeRef::FuncExact(ty)) = import.ty else {
+        return Err(own(import));
+    };
+    let hidden = export.starts_with('_') || export.starts_with("sip_");
+    let function = match adapter.exported(export) {
         Some(function) if !hidden => function,
         _ => return Err("there is no such function here".into()),
     };
-    let (wanted, has) = (program.type_of(ty), adapter.function_type(function));
+    let (wanted, has) = (program.parts.type_of(ty), adapter.function_type(function));
     if wanted.is_none() || wanted != has {
         let type_text = |ty: Option<&wp::FuncType>| ty.map_or("?".into(), ToString::to_string);
         return Err(format!(
@@ -142,7 +184,7 @@ fn one_of_adapter(adapter: &Parts<'_>, import: &wp::Import<'_>) -> Result<Adapte
         return Ok(AdapterImport::Kept);
     }
     let Some(stub) = Stub::find(import.name) else {
-        return fail("there are read, write, size and start of a program");
+        return fail("there are read, write, size, start, run, handle and realloc of a program");
     };
     if adapter.type_of(ty) != Some(&stub.wanted()) {
         return fail(&format!("must be imported as {}", stub.wanted()));

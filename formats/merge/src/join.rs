@@ -7,8 +7,9 @@
 use crate::imports::{self, AdapterImport};
 use crate::names::Names;
 use crate::parts::{Parts, count};
+use crate::program::{Entries, Program};
 use crate::renumber::Renumber;
-use crate::stubs::{self, Stub};
+use crate::stubs::Stub;
 use crate::{ADAPTER_MEMORY, Error, Options, PROGRAM, manifest};
 use sing_abi::names::{SECTION_MANIFEST, SECTION_MEMORY};
 use std::borrow::Cow;
@@ -17,18 +18,20 @@ use wasm_encoder::reencode::Reencode;
 
 /// Joins two modules.
 pub(crate) fn join(
-    program: &Parts<'_>,
+    program: &Program<'_>,
     adapter: &Parts<'_>,
     options: &Options<'_>,
 ) -> Result<Vec<u8>, Error> {
-    memories(program)?;
     if adapter.memories.len() != 1 {
         let text = "must define one memory, and no more";
         return Err(Error::new(text).in_adapter());
     }
-    let of_program = imports::of_program(program, adapter)?;
     let of_adapter = imports::of_adapter(adapter)?;
-    let entry = stubs::entry(program)?;
+    let of_program = fitting(program, adapter, &of_adapter)?;
+    let is_made =
+        |stub: &Stub| *stub <= Stub::Start || of_adapter.contains(&AdapterImport::Made(*stub));
+    let stubs: Vec<Stub> = Stub::ALL.into_iter().filter(is_made).collect();
+    let (entries, program) = (&program.entries, &program.parts);
 
     // The numbers of functions.
     let kept = of_adapter.iter().filter(|i| **i == AdapterImport::Kept);
@@ -43,7 +46,10 @@ pub(crate) fn join(
                 next += 1;
                 next - 1
             }
-            AdapterImport::Made(stub) => first_stub + *stub as u32,
+            AdapterImport::Made(stub) => {
+                let place = stubs.iter().position(|made| made == stub);
+                first_stub + count(place.unwrap_or_default())
+            }
         });
     }
     behind.functions.extend(first_of_adapter..first_stub);
@@ -53,43 +59,71 @@ pub(crate) fn join(
         first.functions.extend(behind.function(function));
     }
     first.functions.extend(kept..first_of_adapter);
-    let calls: Vec<u32> = entry.iter().filter_map(|&f| first.function(f)).collect();
+    let entries = entries.map(|function| first.function(function));
 
     let mut joint = Joint {
         program,
         adapter,
         first,
         behind,
+        stubs,
         module: we::Module::new(),
     };
     joint.head()?;
     joint.things()?;
     joint.exports()?;
-    joint.segments_and_code(&calls)?;
+    joint.segments_and_code(&entries)?;
     joint.customs(first_stub, options)?;
     Ok(joint.module.finish())
 }
 
-fn memories(program: &Parts<'_>) -> Result<(), Error> {
+/// For each function that the program imports, the number of the adapter's function; or all that is in
+/// the program's way.
+fn fitting(
+    program: &Program<'_>,
+    adapter: &Parts<'_>,
+    of_adapter: &[AdapterImport],
+) -> Result<Vec<u32>, Error> {
+    let mut reasons = program.reasons.clone();
+    reasons.extend(memories(&program.parts));
+    let mut found = Vec::new();
+    match imports::of_program(program, adapter) {
+        Ok(functions) => found = functions,
+        Err(reason) => reasons.push(reason),
+    }
+    match of_adapter.contains(&AdapterImport::Made(Stub::Handle)) {
+        true => reasons.extend(program.cannot_handle()),
+        false => reasons.extend(program.cannot_begin()),
+    }
+    match reasons.is_empty() {
+        true => Ok(found),
+        false => Err(Error::all(&reasons)),
+    }
+}
+
+/// What is wrong with a program's memories.
+fn memories(program: &Parts<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
     if program.memories.len() > 1 {
-        return Err(Error::new(format!(
+        reasons.push(format!(
             "has {} memories; a program of WASI has one, to which the addresses in its calls refer",
             program.memories.len()
-        )));
+        ));
     }
     if program.memories.iter().any(|m| m.memory64) {
-        return Err(Error::new(
-            "has a memory with addresses of 64 bits, for which WASI preview 1 has no calls: build \
-             it for wasm32",
-        ));
+        reasons.push(
+            "has a memory with addresses of 64 bits, for which WASI has no calls: build it for wasm32"
+                .into(),
+        );
     }
     if program.memories.iter().any(|m| m.shared) {
-        return Err(Error::new(
+        reasons.push(
             "has a shared memory, so it is one with threads (wasi-threads), which this system does \
-             not have for ordinary programs: build it without (no -pthread, no --shared-memory)",
-        ));
+             not have for ordinary programs: build it without (no -pthread, no --shared-memory)"
+                .into(),
+        );
     }
-    Ok(())
+    reasons
 }
 
 struct Joint<'m, 'a> {
@@ -97,6 +131,7 @@ struct Joint<'m, 'a> {
     adapter: &'m Parts<'a>,
     first: Renumber,
     behind: Renumber,
+    stubs: Vec<Stub>,
     module: we::Module,
 }
 
@@ -123,7 +158,7 @@ impl<'a> Joint<'_, 'a> {
             }
         }
         let first_of_stubs = count(self.program.types.len()) + count(self.adapter.types.len());
-        for (stub, ty) in Stub::ALL.into_iter().zip(first_of_stubs..) {
+        for (stub, ty) in self.stubs.iter().zip(first_of_stubs..) {
             let function = types.ty();
             function.function(
                 stub.params().iter().copied(),
@@ -205,7 +240,7 @@ impl<'a> Joint<'_, 'a> {
         Ok(())
     }
 
-    fn segments_and_code(&mut self, calls: &[u32]) -> Result<(), Error> {
+    fn segments_and_code(&mut self, entries: &Entries) -> Result<(), Error> {
         let mut elements = we::ElementSection::new();
         let mut data = we::DataSection::new();
         let mut code = we::CodeSection::new();
@@ -230,8 +265,8 @@ impl<'a> Joint<'_, 'a> {
         if !exported.is_empty() {
             elements.declared(we::Elements::Functions(exported.into()));
         }
-        for stub in Stub::ALL {
-            code.function(&stub.body(self.program, calls));
+        for stub in &self.stubs {
+            code.function(&stub.body(self.program, entries));
         }
         if !elements.is_empty() {
             self.module.section(&elements);
@@ -252,7 +287,7 @@ impl<'a> Joint<'_, 'a> {
         for (module, numbers) in self.both() {
             names.add_all(module, numbers);
         }
-        for (stub, function) in Stub::ALL.into_iter().zip(first_stub..) {
+        for (stub, function) in self.stubs.iter().zip(first_stub..) {
             names.add(function, &format!("{PROGRAM}.{}", stub.name()));
         }
         for &(name, bytes) in &self.adapter.customs {

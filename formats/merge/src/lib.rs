@@ -7,6 +7,9 @@
 //! cheap as ever, and the adapter's is memory 1. The adapter reaches the other memory by functions
 //! of the module `program`, which are made here ([`Stub`]).
 //!
+//! A program may be a component (WASI 0.2) of one core module: that module is joined, and what it
+//! imports by interfaces are functions of the adapter, too (`component/`).
+//!
 //! Invariants:
 //! - What is merged was valid, and what comes of it is valid: [`merge`] validates both modules
 //!   first.
@@ -18,12 +21,16 @@
 //! - No input makes it panic. Nothing here is trusted: the verifier sees the result.
 #![forbid(unsafe_code)]
 
+mod component;
 mod error;
 mod imports;
+mod interfaces;
 mod join;
+mod lacks;
 mod manifest;
 mod names;
 mod parts;
+mod program;
 mod renumber;
 mod stubs;
 
@@ -53,20 +60,36 @@ pub struct Options<'a> {
     pub memory: Option<u64>,
 }
 
-/// Whether a module imports functions of WASI, so that it is an ordinary program and none of this
-/// system's.
+/// What a module is to this system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// None of the two others: one of this system's, if any.
+    Own,
+    /// A program of WASI preview 1.
+    Module,
+    /// A component.
+    Component,
+}
+
+/// What a module is, by its first bytes and its imports.
 #[must_use]
-pub fn is_ordinary(wasm: &[u8]) -> bool {
-    imports::any_of_wasi(wasm)
+pub fn kind(wasm: &[u8]) -> Kind {
+    if wasmparser::Parser::is_component(wasm) {
+        Kind::Component
+    } else if imports::any_of_wasi(wasm) {
+        Kind::Module
+    } else {
+        Kind::Own
+    }
 }
 
 /// Joins a program and an adapter.
 ///
 /// # Errors
 /// That one of them is not valid, or has what cannot be joined; that the adapter lacks functions
-/// that the program imports, all of which are named.
+/// that the program imports. All that is in the program's way is named at once.
 pub fn merge(program: &[u8], adapter: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
-    let program = parts::Parts::read(program, options.features)?;
+    let program = program::Program::read(program, options.features)?;
     let adapter = parts::Parts::read(adapter, options.features).map_err(Error::in_adapter)?;
     join::join(&program, &adapter, options)
 }

@@ -26,16 +26,15 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Takes a module apart that uses these features only.
     pub(crate) fn read(wasm: &'a [u8], features: wp::WasmFeatures) -> Result<Parts<'a>, Error> {
-        if wp::Parser::is_component(wasm) {
-            return Err(Error::new(
-                "is a component, of which only modules can run: build it for WASI preview 1 \
-                 (wasm32-wasip1)",
-            ));
-        }
         wp::Validator::new_with_features(features).validate_all(wasm)?;
+        Parts::take(wasm)
+    }
+
+    /// Takes a module apart that has been validated.
+    pub(crate) fn take(wasm: &'a [u8]) -> Result<Parts<'a>, Error> {
         let mut parts = Parts::default();
         let mut parser = wp::Parser::new(0);
-        parser.set_features(features);
+        parser.set_features(wp::WasmFeatures::all());
         for payload in parser.parse_all(wasm) {
             parts.section(payload?)?;
         }

@@ -2,12 +2,13 @@
 //! names a memory or a function that the adapter has no number for.
 
 use crate::parts::Parts;
-use crate::{ADAPTER_MEMORY, Error, PROGRAM_MEMORY};
+use crate::program::Entries;
+use crate::{ADAPTER_MEMORY, PROGRAM_MEMORY};
 use wasm_encoder::{Function, Instruction, ValType};
 use wasmparser as wp;
 
 /// A function of the module `program`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stub {
     /// `(dst: i32, src: i32, len: i32)`: copies from the program's memory to the adapter's.
     Read,
@@ -18,11 +19,27 @@ pub enum Stub {
     /// `()`: runs the program's start function, if it has one, and then what it exports as
     /// `_start`, or as `_initialize` if there is no `_start`.
     Start,
+    /// `() -> i32`: the same for a component, which has `run` of `wasi:cli/run`: 0, or 1 for an error.
+    Run,
+    /// `(request: i32, response: i32)`: runs the start function, and then `handle` of
+    /// `wasi:http/incoming-handler`.
+    Handle,
+    /// `(old: i32, old_len: i32, alignment: i32, len: i32) -> i32`: makes room in the program's memory, by
+    /// the function which the component names for that; without one, the process traps.
+    Realloc,
 }
 
 impl Stub {
     /// All of them.
-    pub const ALL: [Stub; 4] = [Stub::Read, Stub::Write, Stub::Size, Stub::Start];
+    pub const ALL: [Stub; 7] = [
+        Stub::Read,
+        Stub::Write,
+        Stub::Size,
+        Stub::Start,
+        Stub::Run,
+        Stub::Handle,
+        Stub::Realloc,
+    ];
 
     /// The name by which the adapter imports it.
     #[must_use]
@@ -32,6 +49,9 @@ impl Stub {
             Stub::Write => "write",
             Stub::Size => "size",
             Stub::Start => "start",
+            Stub::Run => "run",
+            Stub::Handle => "handle",
+            Stub::Realloc => "realloc",
         }
     }
 
@@ -42,14 +62,17 @@ impl Stub {
     pub(crate) fn params(self) -> &'static [ValType] {
         match self {
             Stub::Read | Stub::Write => &[ValType::I32; 3],
-            Stub::Size | Stub::Start => &[],
+            Stub::Handle => &[ValType::I32; 2],
+            Stub::Realloc => &[ValType::I32; 4],
+            Stub::Size | Stub::Start | Stub::Run => &[],
         }
     }
 
     pub(crate) fn results(self) -> &'static [ValType] {
         match self {
             Stub::Size => &[ValType::I64],
-            Stub::Read | Stub::Write | Stub::Start => &[],
+            Stub::Run | Stub::Realloc => &[ValType::I32],
+            Stub::Read | Stub::Write | Stub::Start | Stub::Handle => &[],
         }
     }
 
@@ -67,7 +90,7 @@ impl Stub {
     }
 
     /// Its code.
-    pub(crate) fn body(self, program: &Parts<'_>, calls: &[u32]) -> Function {
+    pub(crate) fn body(self, program: &Parts<'_>, entries: &Entries) -> Function {
         let mut body = Function::new([]);
         match self {
             Stub::Read => copy(&mut body, ADAPTER_MEMORY, PROGRAM_MEMORY),
@@ -83,10 +106,24 @@ impl Stub {
                 body.instruction(&Instruction::I64Shl);
             }
             Stub::Start => {
-                for &function in calls {
-                    body.instruction(&Instruction::Call(function));
+                calls(&mut body, entries.first.iter().chain(&entries.begin));
+                if let Some(run) = entries.run {
+                    body.instruction(&Instruction::Call(run));
+                    body.instruction(&Instruction::Drop);
                 }
             }
+            Stub::Run => {
+                calls(&mut body, entries.first.iter().chain(&entries.begin));
+                body.instruction(&match entries.run {
+                    Some(run) => Instruction::Call(run),
+                    None => Instruction::I32Const(0),
+                });
+            }
+            Stub::Handle => {
+                calls(&mut body, &entries.first);
+                pass_on(&mut body, 2, entries.handle);
+            }
+            Stub::Realloc => pass_on(&mut body, 4, entries.realloc),
         }
         body.instruction(&Instruction::End);
         body
@@ -100,22 +137,20 @@ fn copy(body: &mut Function, dst_mem: u32, src_mem: u32) {
     body.instruction(&Instruction::MemoryCopy { src_mem, dst_mem });
 }
 
-/// The functions of the program that start it, in their order, by their numbers in it.
-pub(crate) fn entry(program: &Parts<'_>) -> Result<Vec<u32>, Error> {
-    let name = ["_start", "_initialize"]
-        .into_iter()
-        .find(|name| program.exported(name).is_some());
-    let Some((name, function)) = name.and_then(|n| Some((n, program.exported(n)?))) else {
-        return Err(Error::new(
-            "exports no function _start, where a program begins, and no _initialize: it is a \
-             library; build a program",
-        ));
-    };
-    let ty = program.function_type(function);
-    if ty.is_none_or(|ty| !ty.params().is_empty() || !ty.results().is_empty()) {
-        return Err(Error::new(format!(
-            "its function {name} has parameters or results; a program of WASI begins in one without"
-        )));
+fn calls<'a>(body: &mut Function, functions: impl IntoIterator<Item = &'a u32>) {
+    for function in functions {
+        body.instruction(&Instruction::Call(*function));
     }
-    Ok(program.start.into_iter().chain([function]).collect())
+}
+
+/// Calls a function with all parameters; without one, it traps.
+fn pass_on(body: &mut Function, params: u32, function: Option<u32>) {
+    let Some(function) = function else {
+        body.instruction(&Instruction::Unreachable);
+        return;
+    };
+    for param in 0..params {
+        body.instruction(&Instruction::LocalGet(param));
+    }
+    body.instruction(&Instruction::Call(function));
 }

@@ -23,6 +23,9 @@ mod raw {
         pub unsafe fn write(destination: u32, source: *const u8, len: usize);
         pub safe fn size() -> u64;
         pub safe fn start();
+        pub safe fn run() -> i32;
+        pub safe fn handle(request: u32, response: u32);
+        pub safe fn realloc(old: u32, old_len: u32, alignment: u32, len: u32) -> u32;
     }
 }
 
@@ -41,6 +44,15 @@ mod raw {
         not_a_sip()
     }
     pub fn start() {
+        not_a_sip()
+    }
+    pub fn run() -> i32 {
+        not_a_sip()
+    }
+    pub fn handle(_: u32, _: u32) {
+        not_a_sip()
+    }
+    pub fn realloc(_: u32, _: u32, _: u32, _: u32) -> u32 {
         not_a_sip()
     }
 }
@@ -66,6 +78,31 @@ pub fn write(to: u32, bytes: &[u8]) {
 /// Runs the program, until it returns.
 pub fn start() {
     raw::start();
+}
+
+/// Runs the program, a component, until it returns; whether it says that it has done what it should.
+#[must_use]
+pub fn run() -> bool {
+    raw::run() == 0
+}
+
+/// Has the program, a component, answer a request: handles of the request and of the place for the response.
+pub fn handle(request: u32, response: u32) {
+    raw::handle(request, response);
+}
+
+/// Has the program, a component, make room in its memory; the address, which may be any.
+#[must_use]
+pub fn realloc(old: u32, old_len: u32, alignment: u32, len: u32) -> u32 {
+    raw::realloc(old, old_len, alignment, len)
+}
+
+/// Ends the process by a trap.
+pub fn trap() -> ! {
+    #[cfg(target_arch = "wasm32")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::rt::not_a_sip()
 }
 
 /// What an adapter keeps between calls: as a `static`, whatever is in it.
@@ -123,9 +160,15 @@ impl<T> Default for Local<T> {
     }
 }
 
-/// Declares functions that the program can call, each exported under its own name.
+/// Declares functions that the program can call, each exported under its own name, or under one that is
+/// written before it.
 #[macro_export]
 macro_rules! exports {
+    ($($export:literal fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {$(
+        #[cfg_attr(target_arch = "wasm32", unsafe(export_name = $export))]
+        #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
+        extern "C" fn $name($($argument: $ty),*) $(-> $result)? $body
+    )*};
     ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {$(
         #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
         #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]

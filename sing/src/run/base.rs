@@ -9,6 +9,7 @@ use super::{KERNEL, beside, image};
 use crate::{boot, carried, input, system};
 use sing_compiler::Options;
 use sing_image::system::{BIN, SystemImage, SystemManifest};
+use sing_merge::Kind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,11 +34,13 @@ impl Use {
         }
     }
 
-    /// The package of the adapter.
-    fn adapter(self) -> &'static str {
-        match self {
-            Use::Run | Use::Listen => "wasi-adapter",
-            Use::Serve => "wasi-cgi",
+    /// The package of the adapter for programs of this kind.
+    fn adapter(self, kind: Kind) -> &'static str {
+        match (self, kind) {
+            (Use::Run | Use::Listen, Kind::Component) => "wasi-component",
+            (Use::Run | Use::Listen, _) => "wasi-adapter",
+            (Use::Serve, Kind::Component) => "wasi-http",
+            (Use::Serve, _) => "wasi-cgi",
         }
     }
 
@@ -51,8 +54,13 @@ impl Use {
     }
 }
 
-/// The adapter's module in that image.
-pub const ADAPTER: &str = "adapter.wasm";
+/// The adapter's module in that image, for programs of this kind.
+pub fn adapter(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Component => "component.wasm",
+        Kind::Module | Kind::Own => "adapter.wasm",
+    }
+}
 
 /// The kernel, as a command.
 pub fn kernel() -> Result<Command, String> {
@@ -80,18 +88,19 @@ impl Base {
         Ok(Base { of, beside })
     }
 
-    /// The adapter's module.
-    pub fn adapter(&self) -> Result<Vec<u8>, String> {
+    /// The adapter's module for programs of this kind.
+    pub fn adapter(&self, kind: Kind) -> Result<Vec<u8>, String> {
         let Some(file) = &self.beside else {
-            let adapter = carried::program(self.of.adapter());
+            let adapter = carried::program(self.of.adapter(kind));
             return Ok(adapter.ok_or("no adapter is inside this command")?.to_vec());
         };
         let image = input::read(file)?;
         let shown = self.of.image();
         let image = SystemImage::decode(&image).map_err(|e| format!("{shown}: {}", e.message))?;
-        let adapter = image.file(ADAPTER);
+        let name = adapter(kind);
+        let adapter = image.file(name);
         Ok(adapter
-            .ok_or_else(|| format!("{shown}: has no {ADAPTER}"))?
+            .ok_or_else(|| format!("{shown}: has no {name}"))?
             .to_vec())
     }
 
@@ -137,7 +146,9 @@ fn make(of: Use) -> Result<Vec<u8>, String> {
         let image = input::elf(&input::compile(path, module, &options)?, path)?;
         files.push((format!("{BIN}{name}"), image));
     }
-    let adapter = carried::program(of.adapter()).ok_or_else(|| failed(&"no adapter"))?;
-    files.push((ADAPTER.into(), adapter.to_vec()));
+    for kind in [Kind::Module, Kind::Component] {
+        let module = carried::program(of.adapter(kind)).ok_or_else(|| failed(&"no adapter"))?;
+        files.push((adapter(kind).into(), module.to_vec()));
+    }
     system::pack(&manifest, files).map_err(|problems| failed(&problems.join("; ")))
 }

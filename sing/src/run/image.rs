@@ -1,7 +1,7 @@
 //! The system image of a run: the services of `sing run` and the program, compiled. It is taken
 //! from the cache if the same was compiled before.
 
-use super::base::{ADAPTER, Base, Use};
+use super::base::{self, Base, Use};
 use super::cache::{Cache, Found, Key};
 use super::known::{self, stamp};
 use super::pieces::Pieces;
@@ -10,6 +10,7 @@ use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Keeper, Options, Stats, Work};
 use sing_image::system::{BIN, SystemImage};
+use sing_merge::Kind;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -58,7 +59,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     let module = input::read(&request.file)?;
     if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
         return Err(format!(
-            "{shown}: is the image of a program of this system; this takes a module of WASI preview 1"
+            "{shown}: is the image of a program of this system; this takes a module of WASI preview 1, or a component"
         ));
     }
     let Some(cache) = cache else {
@@ -212,8 +213,9 @@ fn made(
     let started = Instant::now();
     let shown = of.image();
     let base = SystemImage::decode(base).map_err(|e| format!("{shown}: {}", e.message))?;
-    let adapter = base.file(ADAPTER);
-    let adapter = adapter.ok_or_else(|| format!("{shown}: has no {ADAPTER}"))?;
+    let name = base::adapter(sing_merge::kind(module));
+    let adapter = base.file(name);
+    let adapter = adapter.ok_or_else(|| format!("{shown}: has no {name}"))?;
     let budget = request.budget.unwrap_or(BUDGET);
     let merged = merged(&request.file, module, adapter, Some(budget))?;
     let work = Work {
@@ -241,8 +243,8 @@ fn made(
 
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this
 /// command.
-pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
-    let adapter = Base::find(Use::Run).and_then(|base| base.adapter());
+pub fn installed(file: &Path, program: &[u8], kind: Kind) -> Result<Vec<u8>, String> {
+    let adapter = Base::find(Use::Run).and_then(|base| base.adapter(kind));
     let adapter = adapter.map_err(|e| {
         format!(
             "{}: an ordinary program, which is joined with an adapter; {e}",

@@ -1,6 +1,8 @@
 //! Ordinary programs (`tests/ordinary/*.wat`, modules of WASI preview 1), run by `sing run` as a
 //! person would.
 
+mod components;
+
 use super::tcp::free_port;
 use super::{Report, Run};
 use crate::{build, cargo, files, wasi};
@@ -28,7 +30,7 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 11] = [
+    let all: [(&str, Test); 14] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
@@ -36,6 +38,9 @@ pub fn check(run: &Run) -> Result<Report> {
         ("Ctrl-C", interrupted),
         ("a reader that goes", reader_gone),
         ("what is missing", missing),
+        ("components", components::run),
+        ("components that break the rules", components::broken),
+        ("components that cannot run", components::refused),
         ("sockets", sockets),
         ("in an image", in_an_image),
         ("compiled once", compiled_once),
@@ -44,6 +49,15 @@ pub fn check(run: &Run) -> Result<Report> {
     for (name, test) in all.into_iter().filter(|(name, _)| run.wants(name)) {
         let outcome = test(&machine).map_err(|e| format!("{e:#}"));
         report.count(name, outcome);
+    }
+    if run.wants(components::BOTH) {
+        match components::target() {
+            Ok(()) => {
+                let outcome = components::both(&machine).map_err(|e| format!("{e:#}"));
+                report.count(components::BOTH, outcome);
+            }
+            Err(reason) => report.skipped.push(reason),
+        }
     }
     fs::remove_dir_all(&machine.folder).ok();
     Ok(report)

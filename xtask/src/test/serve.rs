@@ -34,12 +34,13 @@ pub fn check(run: &Run) -> Result<Report> {
     let place = Place { run, folder };
     place.make()?;
     type Test = fn(&Place<'_>) -> Result<()>;
-    let all: [(&str, Test); 7] = [
+    let all: [(&str, Test); 8] = [
         ("answers", answers),
         ("programs that go wrong", wrong),
         ("many at once", many),
         ("large bodies", large),
         ("in C", in_c),
+        ("components", component),
         ("what is refused", refused),
         ("the end", end),
     ];
@@ -366,7 +367,11 @@ fn refused(place: &Place<'_>) -> Result<()> {
     says(place.command(&[], &lacks).output()?, 1, &all)?;
     let component = place.folder.join("component.wasm");
     fs::write(&component, b"\0asm\x0d\0\x01\0")?;
-    let why = ["is a component", "wasm32-wasip1"];
+    let why = [
+        "cannot run here, for 2 reasons",
+        "has no module in which a program could be",
+        "exports no wasi:http/incoming-handler@0.2",
+    ];
     says(place.command(&[], &component).output()?, 1, &why)?;
     let options = ["--dir", "no/such"];
     let why = ["--dir no/such: there is no such directory"];
@@ -381,6 +386,51 @@ fn refused(place: &Place<'_>) -> Result<()> {
         2,
         &why,
     )
+}
+
+/// A handler of `wasi:http`: each request is a process's.
+fn component(place: &Place<'_>) -> Result<()> {
+    let module = place.folder.join("handler.wasm");
+    build::module_of_text(&place.run.project, &place.source("handler.wat"), &module)?;
+    let server = place.serve("handler.wasm", &["--deadline", DEADLINE])?;
+    let head = "HTTP/1.1 200 OK\r\n";
+    server.answers(
+        "any?q=1",
+        &[head, "content-type: text/plain", "\r\n\r\n/any?q=1"],
+    )?;
+    server.answers("missing", &["HTTP/1.1 404 Not Found\r\n", "/missing"])?;
+    let output = server.curl(&["-I"], "any").output()?;
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(
+        output.status.success() && answer.contains("200 OK"),
+        "{answer}"
+    );
+    // More than any buffer on the way.
+    let large: Vec<u8> = (0..LARGE as u32).map(|i| (i * 31 / 7) as u8).collect();
+    let body = place.folder.join("echoed");
+    fs::write(&body, &large)?;
+    let body = format!("@{}", body.display());
+    let output = server.curl(&["--data-binary", &body], "echo").output()?;
+    ensure!(
+        output.status.success() && output.stdout == large,
+        "{} bytes came back; {}",
+        output.stdout.len(),
+        server.log()?
+    );
+    for (path, why) in [
+        ("trap", "unreachable"),
+        ("nothing", "the component ended without an answer"),
+        ("refuse", "answers with error 37 of wasi:http"),
+    ] {
+        server.answers(path, &["HTTP/1.1 500"])?;
+        server.logs(why)?;
+    }
+    // Its client does not take the part for the whole.
+    let output = server.curl(&[], "unfinished").output()?;
+    ensure!(!output.status.success(), "{output:?}");
+    server.logs("before it had finished the body of its answer")?;
+    server.answers("after", &[head])?;
+    Ok(())
 }
 
 /// What is under way is answered; then the system has ended, and its port is free.

@@ -9,15 +9,11 @@
 
 use sing_sdk::prelude::*;
 
-use sing_sdk::fs::Directory;
-use sing_sdk::io::{self, DebugLog, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::{args, process};
-use wasi_core::running::{self, World, bytes};
-use wasi_core::settings::{Preopen, Settings};
-use wasi_core::sing::{Merged, Sing, Sink};
-use wasi_core::tcp::{self, Port};
-use wasi_core::{Wasi, chance};
+use wasi_core::running::{self, World};
+use wasi_core::settings::Settings;
+use wasi_core::tcp;
 
 wasi_core::exports!(crate::end);
 
@@ -51,76 +47,17 @@ fn end(status: i32) -> ! {
     process::exit(status)
 }
 
-fn sink(pipe: Option<Writer>) -> Sink {
-    pipe.map_or_else(|| Sink::Log(Box::new(DebugLog::new())), Sink::Pipe)
-}
-
-/// Where the directories of the host are mounted, and how many a program gets of what is there.
-const MOUNTS: &str = "/mnt";
-const MOST_MOUNTS: usize = 8;
-
-/// The directories of a program that is started by its name: `/`, and those that are mounted at
-/// [`MOUNTS`], as nothing below `/` leads to them.
-fn usual(names: &mut Names) -> Vec<(String, Directory)> {
-    let mounts = names.list(MOUNTS).unwrap_or_default();
-    let mounts = mounts.into_iter().take(MOST_MOUNTS).map(|found| found.path);
-    let mut all = Vec::new();
-    for path in core::iter::once(String::from("/")).chain(mounts) {
-        if let Ok(directory) = Directory::open(names, &path) {
-            all.push((path, directory));
-        }
-    }
-    all
-}
-
-/// The directories that the program is given, with their names.
-fn directories(
-    names: &mut Option<Names>,
-    preopens: Option<Vec<Preopen>>,
-) -> Result<Vec<(String, Directory)>, String> {
-    let Some(preopens) = preopens else {
-        return Ok(names.as_mut().map(usual).unwrap_or_default());
-    };
-    let named = |path: &str| match names {
-        Some(names) => Directory::open(names, path),
-        None => Err(Error::NotFound),
-    };
-    running::directories(preopens, named, startup::directories())
-}
-
 /// Makes the program's world.
 fn world(settings: Settings) -> Result<World, String> {
-    let mut names = startup::names().and_then(|names| Names::new(names).ok());
-    let directories = directories(&mut names, settings.preopens)?;
-    let too_many = |_| String::from("more directories than a program can have open");
-    let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
-    let mut wasi = Wasi::new(
-        Sing::new(Merged, names.map(chance::named)),
-        arguments,
-        environment,
-    );
-    let [stdin, stdout, stderr] = settings.terminals;
-    wasi.add_source(io::stdin(), stdin).map_err(too_many)?;
-    wasi.add_sink(sink(io::take_stdout()), stdout)
-        .map_err(too_many)?;
-    wasi.add_sink(sink(io::take_stderr()), stderr)
-        .map_err(too_many)?;
-    // As elsewhere, they have the first numbers behind the streams.
+    let names = startup::names().and_then(|names| Names::new(names).ok());
     let listeners = [
         startup::listener0(),
         startup::listener1(),
         startup::listener2(),
         startup::listener3(),
     ];
-    for listens in listeners.into_iter().flatten() {
-        let port = Port::new(listens).map_err(|e| format!("a socket that listens: {e}"))?;
-        wasi.add_listener(Box::new(port)).map_err(too_many)?;
-    }
-    for (name, directory) in directories {
-        wasi.add_directory(directory, name.into_bytes())
-            .map_err(too_many)?;
-    }
-    Ok(wasi)
+    let listeners = listeners.into_iter().flatten();
+    running::ordinary(settings, names, listeners, startup::directories())
 }
 
 #[sing_sdk::main]

@@ -45,6 +45,14 @@ impl<'a> Request<'a> {
         found.next().map(|(_, value)| value)
     }
 
+    /// Its headers, each a name and a value.
+    #[must_use]
+    pub fn fields(self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.headers()
+            .map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec()))
+            .collect()
+    }
+
     /// The environment of the program that answers: the request's variables, and those `given` that
     /// have other names. A header of a client's takes the place of none of them. Each is `NAME=VALUE`.
     #[must_use]

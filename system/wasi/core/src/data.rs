@@ -209,24 +209,8 @@ impl<H: Host> Wasi<H> {
         let descriptor = self.table.get(fd)?;
         descriptor.has(rights::FD_READ).map_err(not_open)?;
         let waits = !descriptor.is(fdflags::NONBLOCK);
-        let Some(open) = descriptor.object.source_mut() else {
-            // Of a connection, it was shut down.
-            return match descriptor.object {
-                Object::Socket(_) => Ok(0),
-                _ => Err(Errno::Badf),
-            };
-        };
-        let mut rest = match open.rest.take() {
-            Some(rest) => rest,
-            None if !waits && !open.source.is_ready() => return Err(Errno::Again),
-            None => match open.source.receive() {
-                Some((block, len)) => Rest {
-                    block,
-                    used: 0,
-                    len,
-                },
-                None => return Ok(0),
-            },
+        let Some(mut rest) = self.take_rest(fd, waits)? else {
+            return Ok(0);
         };
         let count = (rest.len - rest.used).min(total as usize);
         let moved = self.scatter(cursor, &rest.block, rest.used, count);
@@ -234,12 +218,40 @@ impl<H: Host> Wasi<H> {
         if !stays {
             rest.used += *moved.as_ref().unwrap_or(&0);
         }
+        self.keep_rest(fd, rest);
+        moved.map(|count| count as u64)
+    }
+
+    /// What is left of the last block of a stream, or the next block; `None` at the end. Whoever takes it
+    /// gives back what remains.
+    pub(crate) fn take_rest(&mut self, fd: u32, waits: bool) -> Result<Option<Rest<H::Block>>> {
+        let descriptor = self.table.get(fd)?;
+        let Some(open) = descriptor.object.source_mut() else {
+            // Of a connection, it was shut down.
+            return match descriptor.object {
+                Object::Socket(_) => Ok(None),
+                _ => Err(Errno::Badf),
+            };
+        };
+        match open.rest.take() {
+            Some(rest) => Ok(Some(rest)),
+            None if !waits && !open.source.is_ready() => Err(Errno::Again),
+            None => Ok(open.source.receive().map(|(block, len)| Rest {
+                block,
+                used: 0,
+                len,
+            })),
+        }
+    }
+
+    /// Keeps what remains of a block.
+    pub(crate) fn keep_rest(&mut self, fd: u32, rest: Rest<H::Block>) {
         if rest.used < rest.len
-            && let Some(open) = self.table.get(fd)?.object.source_mut()
+            && let Ok(descriptor) = self.table.get(fd)
+            && let Some(open) = descriptor.object.source_mut()
         {
             open.rest = Some(rest);
         }
-        moved.map(|count| count as u64)
     }
 
     /// `fd_write`.

@@ -37,6 +37,12 @@ pub trait Host {
     /// Copies from a block into the program's memory. Both ranges have been checked.
     fn scatter(&mut self, block: &Self::Block, at: usize, to: u32, len: usize);
 
+    /// A block with a part of another one.
+    ///
+    /// # Errors
+    /// If memory is short.
+    fn part(&mut self, block: &Self::Block, from: usize, len: usize) -> Result<Self::Block>;
+
     /// Nanoseconds since 1970.
     fn realtime(&self) -> u64;
     /// Nanoseconds since some moment; never goes back.

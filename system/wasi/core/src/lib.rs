@@ -23,6 +23,7 @@ pub mod abi;
 pub mod cgi;
 pub mod chance;
 mod clock;
+pub mod component;
 mod data;
 mod directory;
 pub mod errno;

@@ -10,7 +10,7 @@ use crate::table::{Descriptor, Object, OpenDirectory, OpenFile, known_flags};
 use alloc::string::String;
 
 /// What `path_open` was asked for.
-struct Request {
+pub(crate) struct Request {
     how: How,
     directory: bool,
     rights: u64,
@@ -40,6 +40,12 @@ impl<H: Host> Wasi<H> {
         self.check(out, 4)?;
         let path = self.path(path, len)?;
         let request = request(how, follow(lookup)?, base, inheriting, flags)?;
+        let number = self.open_at(fd, &path, &request)?;
+        self.store_u32(out, number)
+    }
+
+    /// Opens what a path stands for; its descriptor.
+    pub(crate) fn open_at(&mut self, fd: u32, path: &str, request: &Request) -> Result<u32> {
         // There is a number before anything is made.
         self.table.next()?;
         let mut needed = rights::PATH_OPEN;
@@ -54,7 +60,7 @@ impl<H: Host> Wasi<H> {
         if request.rights & !parent != 0 {
             return Err(Errno::Notcapable);
         }
-        let object = open_in(open, &path, &request)?;
+        let object = open_in(open, path, request)?;
         let descriptor = Descriptor {
             rights: request.rights & object.applicable(),
             inheriting: match object {
@@ -68,8 +74,7 @@ impl<H: Host> Wasi<H> {
             object,
             flags: request.flags,
         };
-        let number = self.table.insert(descriptor)?;
-        self.store_u32(out, number)
+        self.table.insert(descriptor)
     }
 
     /// `path_create_directory`.
@@ -141,12 +146,17 @@ impl<H: Host> Wasi<H> {
     ) -> Result {
         self.check(to, room.into())?;
         self.check(out, 4)?;
-        let path = self.path(path, len)?;
-        let open = self.table.directory(fd, rights::PATH_READLINK)?;
-        let text = open.directory.read_link(&path)?;
+        let text = self.read_link_at(fd, path, len)?;
         let count = text.len().min(room as usize);
         self.store(to, &text.as_bytes()[..count])?;
         self.store_u32(out, count as u32)
+    }
+
+    /// The text of the link that a path stands for.
+    pub(crate) fn read_link_at(&mut self, fd: u32, path: u32, len: u32) -> Result<String> {
+        let path = self.path(path, len)?;
+        let open = self.table.directory(fd, rights::PATH_READLINK)?;
+        open.directory.read_link(&path)
     }
 
     /// `path_link`.
@@ -236,7 +246,13 @@ impl<H: Host> Wasi<H> {
     }
 }
 
-fn request(how: u32, follow: bool, base: u64, inheriting: u64, flags: u32) -> Result<Request> {
+pub(crate) fn request(
+    how: u32,
+    follow: bool,
+    base: u64,
+    inheriting: u64,
+    flags: u32,
+) -> Result<Request> {
     let how = u16::try_from(how).map_err(|_| Errno::Inval)?;
     let flags = known_flags(flags)?;
     let is = |flag: u16| how & flag != 0;

@@ -28,10 +28,10 @@ const HANGUP: u16 = 1;
 
 /// Streams and sockets that one wait is for, in each direction. What is beyond that is looked at when the wait
 /// is over, which is then soon.
-const STREAMS: usize = 32;
+pub(crate) const STREAMS: usize = 32;
 
 /// How long a wait lasts at most if there are more of them.
-const TURN: u64 = 10_000_000;
+pub(crate) const TURN: u64 = 10_000_000;
 
 /// How long a wait lasts at most if it ends at a time of day, which may be set meanwhile.
 const GLANCE: u64 = 1_000_000_000;
@@ -222,7 +222,8 @@ impl<H: Host> Wasi<H> {
     }
 }
 
-fn wait<H: Host>(
+/// Waits for streams and sockets, so long at most.
+pub(crate) fn wait<H: Host>(
     host: &mut H,
     table: &Table<H>,
     read: &[u32],

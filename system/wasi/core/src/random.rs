@@ -23,6 +23,20 @@ impl Pool {
 }
 
 impl<H: Host> Wasi<H> {
+    /// A random number.
+    pub(crate) fn random_number(&mut self) -> Result<u64> {
+        let mut number = [0; 8];
+        for byte in &mut number {
+            if self.chance.next == ASKED {
+                self.host.random(&mut self.chance.bytes)?;
+                self.chance.next = 0;
+            }
+            *byte = core::mem::take(&mut self.chance.bytes[self.chance.next]);
+            self.chance.next += 1;
+        }
+        Ok(u64::from_le_bytes(number))
+    }
+
     /// `random_get`.
     ///
     /// # Errors

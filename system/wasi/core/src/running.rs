@@ -1,13 +1,18 @@
 //! A program that is merged with an adapter, as it runs: its world, from its start to its end.
 
-use crate::Wasi;
 use crate::errno::{self, Errno, number};
-use crate::settings::Preopen;
-use crate::sing::{Merged, Sing};
+use crate::settings::{Preopen, Settings};
+use crate::sing::{Merged, Sing, Sink};
+use crate::tcp::Port;
+use crate::{Wasi, chance};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use sing_sdk::contracts::TcpConnectionContract;
 use sing_sdk::fs::Directory;
+use sing_sdk::io::{self, DebugLog, Writer};
+use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::program::Local;
 
@@ -65,6 +70,81 @@ pub fn directories(
         all.push((preopen.name, directory));
     }
     Ok(all)
+}
+
+/// A world for an ordinary program: its words and environment, the process's streams, sockets that listen,
+/// and directories, of which those without a path are among the `given`.
+///
+/// # Errors
+/// What of it is not there, for a person.
+pub fn ordinary(
+    settings: Settings,
+    mut names: Option<Names>,
+    listeners: impl Iterator<Item = TcpConnectionContract::Imp<TcpConnectionContract::Listens>>,
+    given: impl Iterator<Item = DirectoryContract::Imp<DirectoryContract::Ready>>,
+) -> Result<World, String> {
+    let directories = preopened(&mut names, settings.preopens, given)?;
+    let too_many = |_| String::from("more directories than a program can have open");
+    let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
+    let mut wasi = Wasi::new(
+        Sing::new(Merged, names.map(chance::named)),
+        arguments,
+        environment,
+    );
+    let [stdin, stdout, stderr] = settings.terminals;
+    wasi.add_source(io::stdin(), stdin).map_err(too_many)?;
+    wasi.add_sink(sink(io::take_stdout()), stdout)
+        .map_err(too_many)?;
+    wasi.add_sink(sink(io::take_stderr()), stderr)
+        .map_err(too_many)?;
+    // As elsewhere, they have the first numbers behind the streams.
+    for listens in listeners {
+        let port = Port::new(listens).map_err(|e| format!("a socket that listens: {e}"))?;
+        wasi.add_listener(Box::new(port)).map_err(too_many)?;
+    }
+    for (name, directory) in directories {
+        wasi.add_directory(directory, name.into_bytes())
+            .map_err(too_many)?;
+    }
+    Ok(wasi)
+}
+
+fn sink(pipe: Option<Writer>) -> Sink {
+    pipe.map_or_else(|| Sink::Log(Box::new(DebugLog::new())), Sink::Pipe)
+}
+
+/// Where the directories of the host are mounted, and how many a program gets of what is there.
+const MOUNTS: &str = "/mnt";
+const MOST_MOUNTS: usize = 8;
+
+/// The directories of a program that is started by its name: `/`, and those that are mounted at
+/// [`MOUNTS`], as nothing below `/` leads to them.
+fn usual(names: &mut Names) -> Vec<(String, Directory)> {
+    let mounts = names.list(MOUNTS).unwrap_or_default();
+    let mounts = mounts.into_iter().take(MOST_MOUNTS).map(|found| found.path);
+    let mut all = Vec::new();
+    for path in core::iter::once(String::from("/")).chain(mounts) {
+        if let Ok(directory) = Directory::open(names, &path) {
+            all.push((path, directory));
+        }
+    }
+    all
+}
+
+/// The directories that the program is given, with their names.
+fn preopened(
+    names: &mut Option<Names>,
+    preopens: Option<Vec<Preopen>>,
+    given: impl Iterator<Item = DirectoryContract::Imp<DirectoryContract::Ready>>,
+) -> Result<Vec<(String, Directory)>, String> {
+    let Some(preopens) = preopens else {
+        return Ok(names.as_mut().map(usual).unwrap_or_default());
+    };
+    let named = |path: &str| match names {
+        Some(names) => Directory::open(names, path),
+        None => Err(Error::NotFound),
+    };
+    directories(preopens, named, given)
 }
 
 /// The words of settings, as a program gets them.

@@ -47,6 +47,12 @@ impl Memory for Merged {
     }
 }
 
+impl crate::component::Room for Sing<Merged> {
+    fn room(&mut self, alignment: u32, len: u32) -> u32 {
+        sing_sdk::program::realloc(0, 0, alignment, len)
+    }
+}
+
 /// This system.
 pub struct Sing<M> {
     /// The program's memory.
@@ -111,6 +117,16 @@ impl<M: Memory> Host for Sing<M> {
             block.block().read(at + done, piece);
             self.memory.write(to + done as u32, piece);
         }
+    }
+
+    fn part(&mut self, block: &Vector<u8>, from: usize, len: usize) -> Result<Vector<u8>> {
+        let mut part = self.block(len)?;
+        for done in (0..len).step_by(BOUNCE) {
+            let piece = &mut self.bounce[..(len - done).min(BOUNCE)];
+            block.block().read(from + done, piece);
+            part.block_mut().write(done, piece);
+        }
+        Ok(part)
     }
 
     fn realtime(&self) -> u64 {

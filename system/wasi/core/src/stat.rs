@@ -15,6 +15,31 @@ pub(crate) const fn type_of(kind: Kind) -> u8 {
     }
 }
 
+/// What is known of something: the device that it is on, its kind, and of files and directories more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stat {
+    pub device: u64,
+    pub filetype: u8,
+    pub attributes: Option<Attributes>,
+}
+
+impl Stat {
+    fn of(origin: u32, attributes: Attributes) -> Stat {
+        Stat {
+            device: device(origin),
+            filetype: type_of(attributes.kind),
+            attributes: Some(attributes),
+        }
+    }
+
+    fn layout(&self) -> Layout<64> {
+        match &self.attributes {
+            Some(attributes) => filestat(self.device, attributes),
+            None => Layout::new().with(16, [self.filetype]),
+        }
+    }
+}
+
 fn filestat(device: u64, a: &Attributes) -> Layout<64> {
     Layout::new()
         .with(0, device.to_le_bytes())
@@ -66,16 +91,23 @@ impl<H: Host> Wasi<H> {
     /// `Badf`, `Notcapable`, `Fault`, and the file's.
     pub fn fd_filestat_get(&mut self, fd: u32, out: u32) -> Result {
         self.check(out, 64)?;
+        let stat = self.stat_of(fd)?;
+        self.store(out, &stat.layout().0)
+    }
+
+    /// What is known of a descriptor.
+    pub(crate) fn stat_of(&mut self, fd: u32) -> Result<Stat> {
         let d = self.table.get(fd)?;
         d.has(rights::FD_FILESTAT_GET)?;
-        let stat = match &mut d.object {
-            Object::File(open) => filestat(device(open.origin), &open.file.attributes()?),
-            Object::Directory(open) => {
-                filestat(device(open.origin), &open.directory.attributes("", true)?)
-            }
-            _ => Layout::new().with(16, [d.filetype]),
-        };
-        self.store(out, &stat.0)
+        Ok(match &mut d.object {
+            Object::File(open) => Stat::of(open.origin, open.file.attributes()?),
+            Object::Directory(open) => Stat::of(open.origin, open.directory.attributes("", true)?),
+            _ => Stat {
+                device: 0,
+                filetype: d.filetype,
+                attributes: None,
+            },
+        })
     }
 
     /// `path_filestat_get`.
@@ -91,14 +123,17 @@ impl<H: Host> Wasi<H> {
         out: u32,
     ) -> Result {
         self.check(out, 64)?;
+        let stat = self.stat_at(fd, flags, path, len)?;
+        self.store(out, &stat.layout().0)
+    }
+
+    /// What is known of what a path stands for.
+    pub(crate) fn stat_at(&mut self, fd: u32, flags: u32, path: u32, len: u32) -> Result<Stat> {
         let path = self.path(path, len)?;
         let follow = follow(flags)?;
         let open = self.table.directory(fd, rights::PATH_FILESTAT_GET)?;
-        let stat = filestat(
-            device(open.origin),
-            &open.directory.attributes(&path, follow)?,
-        );
-        self.store(out, &stat.0)
+        let attributes = open.directory.attributes(&path, follow)?;
+        Ok(Stat::of(open.origin, attributes))
     }
 
     /// `fd_filestat_set_size`.

@@ -196,6 +196,22 @@ impl<H: Host> Table<H> {
         }
     }
 
+    /// The descriptors that are open.
+    pub fn open(&self) -> Vec<u32> {
+        let open = (0..).zip(&self.0).filter(|(_, d)| d.is_some());
+        open.map(|(fd, _)| fd).collect()
+    }
+
+    /// The directories that the program got from outside: descriptors and names.
+    pub fn preopens(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        (0..)
+            .zip(&self.0)
+            .filter_map(|(fd, d)| match &d.as_ref()?.object {
+                Object::Directory(d) => Some((fd, d.name.as_deref()?)),
+                _ => None,
+            })
+    }
+
     /// A directory that the program got from outside.
     pub fn preopen(&mut self, origin: u32) -> Option<&mut OpenDirectory<H>> {
         self.0

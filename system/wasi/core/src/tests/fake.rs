@@ -101,6 +101,20 @@ pub struct Fake {
     pub waits: usize,
     pub asked: usize,
     pub source: bool,
+    /// Where the next room in the program's memory is, and what the program says in its place.
+    pub next_room: u32,
+    pub lies: Option<u32>,
+}
+
+impl crate::component::Room for Fake {
+    fn room(&mut self, alignment: u32, len: u32) -> u32 {
+        if let Some(lie) = self.lies {
+            return lie;
+        }
+        let at = self.next_room.next_multiple_of(alignment.max(8));
+        self.next_room = at.saturating_add(len);
+        at
+    }
 }
 
 impl Host for Fake {
@@ -134,6 +148,10 @@ impl Host for Fake {
 
     fn scatter(&mut self, block: &Vec<u8>, at: usize, to: u32, len: usize) {
         self.memory[to as usize..][..len].copy_from_slice(&block[at..at + len]);
+    }
+
+    fn part(&mut self, block: &Vec<u8>, from: usize, len: usize) -> Result<Vec<u8>> {
+        Ok(block[from..from + len].to_vec())
     }
 
     fn realtime(&self) -> u64 {

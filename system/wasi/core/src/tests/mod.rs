@@ -1,5 +1,6 @@
 //! The calls, on a host in memory: what they do, and the errors that programs get.
 
+mod components;
 mod disk;
 mod fake;
 mod files;
@@ -45,6 +46,8 @@ fn world() -> World {
         waits: 0,
         asked: 0,
         source: true,
+        next_room: 0x40000,
+        lies: None,
     };
     let words = |all: &[&str]| all.iter().map(|word| word.as_bytes().to_vec()).collect();
     let (files, input, output) = (disk::files(), Source::default(), Sink::default());

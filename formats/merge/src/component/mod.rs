@@ -1,0 +1,530 @@
+//! A component of one core module, lowered: the module, with what each of its imports means.
+//!
+//! Tools make a component of a program like this: the program's module; a shim and fix-ups around it
+//! (`shim.rs`), since what it calls needs its memory; perhaps an adapter between WASI preview 1 and
+//! 0.2. Of these only the program's module stays. What it imports is followed through instances,
+//! aliases and the shim to the component's own imports, by which the adapter of this system has them
+//! (`wasi:io/streams@0.2.6`, `[method]output-stream.write`). Names within the component mean nothing.
+//!
+//! Invariants:
+//! - The lowered module is, to the byte, one of the component's.
+//! - Whatever does not lead where it should is a reason not to run it, and all reasons are collected.
+
+mod read;
+mod shim;
+#[cfg(test)]
+mod tests;
+
+use crate::Error;
+use crate::parts::Parts;
+use read::{Component, CoreFunction, CoreInstance, Item};
+use std::borrow::Cow;
+use wasmparser as wp;
+
+/// How many steps an import is followed.
+const STEPS: usize = 100;
+
+/// The interfaces by which a component begins.
+const RUN: &str = "wasi:cli/run@0.2.";
+const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
+
+/// What an import of a program's module means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted<'a> {
+    /// A function of WASI preview 1.
+    Preview1(&'a str),
+    /// A function of an interface, with its version.
+    Interface(&'a str, Cow<'a, str>),
+    /// A function of another module, as the module itself has it.
+    Foreign,
+    /// Nothing that there is.
+    Wrong(String),
+}
+
+/// A component, lowered.
+#[derive(Default)]
+pub(crate) struct Lowered<'a> {
+    pub program: Parts<'a>,
+    /// What each import means.
+    pub wanted: Vec<Wanted<'a>>,
+    /// The program's function that makes room in its memory.
+    pub realloc: Option<u32>,
+    /// The function of `wasi:cli/run`.
+    pub run: Option<u32>,
+    /// The function of `wasi:http/incoming-handler`.
+    pub handle: Option<u32>,
+    /// Whether it begins as a program of preview 1 does.
+    pub begins: bool,
+    /// What it exports.
+    pub exports: Vec<&'a str>,
+    /// Why it cannot run.
+    pub reasons: Vec<String>,
+}
+
+/// What a module of a component is for.
+enum Role {
+    /// The slot that each function calls.
+    Shim(Vec<u32>),
+    /// The imported function in each slot.
+    Fixups(Vec<u32>),
+    /// Between preview 1 and 0.2: it works in another module's memory.
+    Adapter,
+    Program,
+}
+
+/// Where a function of a module comes from.
+enum Target<'a> {
+    Interface(&'a str, Cow<'a, str>),
+    /// The program exports it.
+    Own(&'a str),
+    /// The adapter exports it.
+    Adapter(&'a str),
+}
+
+/// Lowers a component, which is valid.
+pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
+    let component = Component::read(bytes)?;
+    let mut modules = Vec::new();
+    for module in &component.modules {
+        modules.push(match module {
+            Item::Bytes(bytes) => Some(Parts::take(bytes)?),
+            _ => None,
+        });
+    }
+    let roles: Vec<Option<Role>> = modules
+        .iter()
+        .map(|module| module.as_ref().map(role))
+        .collect();
+    let mut reasons = Vec::new();
+    let programs: Vec<(u32, u32)> = (0..)
+        .zip(&component.core_instances)
+        .filter_map(|(number, instance)| match instance {
+            CoreInstance::Module(module, _) => match roles.get(*module as usize) {
+                Some(None | Some(Role::Program)) => Some((number, *module)),
+                _ => None,
+            },
+            CoreInstance::Things(_) => None,
+        })
+        .collect();
+    let inner = component.components.iter();
+    let composed = inner.filter(|c| has_modules(c)).count();
+    if composed > 0 {
+        reasons.push(format!(
+            "is composed of {composed} component{} of their own modules and memories; a component of one module \
+             can run: link its parts into one program instead",
+            if composed == 1 { "" } else { "s" },
+        ));
+    }
+    if programs.len() > 1 {
+        reasons.push(format!(
+            "has {} instances of modules that work together (a program linked from shared libraries, or of \
+             several languages); a component of one module can run: link it statically",
+            programs.len()
+        ));
+    }
+    if component.starts {
+        reasons.push("has values or a start function of the component model".into());
+    }
+    let Some(&(instance, module)) = programs.first() else {
+        if composed == 0 {
+            reasons.push("has no module in which a program could be".into());
+        }
+        return Ok(Lowered {
+            reasons,
+            ..Lowered::default()
+        });
+    };
+    let program = modules.get_mut(module as usize).and_then(Option::take);
+    let Some(program) = program else {
+        reasons.push("imports the module that is its program".into());
+        return Ok(Lowered {
+            reasons,
+            ..Lowered::default()
+        });
+    };
+    let mut lowering = Lowering {
+        component: &component,
+        modules: &modules,
+        roles: &roles,
+        program: &program,
+        instance,
+        realloc: None,
+        reasons,
+    };
+    let wanted = lowering.imports();
+    let (mut run, mut handle, mut begins) = (None, None, false);
+    if let Some(target) = lowering.entry(RUN, "run") {
+        match target {
+            Entry::Adapter => begins = true,
+            Entry::Own(function) => run = lowering.typed(function, "run", &[], &[wp::ValType::I32]),
+        }
+    }
+    if let Some(Entry::Own(function)) = lowering.entry(HANDLER, "handle") {
+        handle = lowering.typed(function, "handle", &[wp::ValType::I32; 2], &[]);
+    }
+    let (realloc, reasons) = (lowering.realloc, lowering.reasons);
+    Ok(Lowered {
+        wanted,
+        realloc: realloc.and_then(|name| program.exported(name)),
+        run,
+        handle,
+        begins,
+        exports: component.exports.iter().map(|(name, ..)| *name).collect(),
+        reasons,
+        program,
+    })
+}
+
+fn role(module: &Parts<'_>) -> Role {
+    if let Some(slots) = shim::slots(module) {
+        return Role::Shim(slots);
+    }
+    if let Some(filled) = shim::filled(module) {
+        return Role::Fixups(filled);
+    }
+    let imports_memory = |i: &wp::Import<'_>| matches!(i.ty, wp::TypeRef::Memory(_));
+    match module.memories.is_empty() && module.imports.iter().any(imports_memory) {
+        true => Role::Adapter,
+        false => Role::Program,
+    }
+}
+
+/// Whether a component within another has modules.
+fn has_modules(component: &Item<'_>) -> bool {
+    let Item::Bytes(bytes) = component else {
+        return false;
+    };
+    let mut payloads = wp::Parser::new(0).parse_all(bytes);
+    payloads.any(|payload| matches!(payload, Ok(wp::Payload::ModuleSection { .. })))
+}
+
+enum Entry {
+    Own(u32),
+    Adapter,
+}
+
+struct Lowering<'c, 'a> {
+    component: &'c Component<'a>,
+    modules: &'c [Option<Parts<'a>>],
+    roles: &'c [Option<Role>],
+    program: &'c Parts<'a>,
+    /// The instance of the program.
+    instance: u32,
+    realloc: Option<&'a str>,
+    reasons: Vec<String>,
+}
+
+impl<'a> Lowering<'_, 'a> {
+    /// What each import of the program means.
+    fn imports(&mut self) -> Vec<Wanted<'a>> {
+        let imports: Vec<(&'a str, &'a str, bool)> = (self.program.imports.iter())
+            .map(|i| (i.module, i.name, crate::imports::is_function(i)))
+            .collect();
+        let wanted = imports.into_iter().map(|(module, name, function)| {
+            if !function {
+                return Wanted::Foreign;
+            }
+            match self.given(self.instance, module, name, STEPS) {
+                Ok(Target::Interface(interface, name)) => Wanted::Interface(interface, name),
+                Ok(Target::Adapter(name)) if crate::WASI.contains(&module) => {
+                    Wanted::Preview1(name)
+                }
+                Ok(Target::Adapter(_) | Target::Own(_)) => {
+                    Wanted::Wrong("is a function of another module of the component".into())
+                }
+                Err(why) => Wanted::Wrong(why),
+            }
+        });
+        wanted.collect()
+    }
+
+    fn reason(&mut self, reason: &str) {
+        if !self.reasons.iter().any(|known| known == reason) {
+            self.reasons.push(reason.into());
+        }
+    }
+
+    /// What an instance of a module is given under this name.
+    fn given(
+        &mut self,
+        instance: u32,
+        module: &str,
+        name: &str,
+        steps: usize,
+    ) -> Result<Target<'a>, String> {
+        let found = match self.component.core_instances.get(instance as usize) {
+            Some(CoreInstance::Module(_, args)) => args.iter().find(|arg| arg.name == module),
+            _ => None,
+        };
+        let from = found.map(|arg| arg.index);
+        self.exported(from.ok_or_else(nowhere)?, name, steps)
+    }
+
+    /// What a core instance exports.
+    fn exported(&mut self, instance: u32, name: &str, steps: usize) -> Result<Target<'a>, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        let component = self.component;
+        match component.core_instances.get(instance as usize) {
+            Some(CoreInstance::Things(exports)) => {
+                let found = exports.iter().find(|export| export.name == name);
+                let found = found.filter(|export| export.kind == wp::ExternalKind::Func);
+                self.target(found.ok_or_else(nowhere)?.index, steps)
+            }
+            Some(CoreInstance::Module(module, _)) => {
+                let parts = match self.modules.get(*module as usize) {
+                    Some(Some(parts)) => parts,
+                    // It has been taken: the program, or another instance of it.
+                    _ => self.program,
+                };
+                let export = parts.exports.iter().find(|export| export.name == name);
+                let export = *export.ok_or_else(nowhere)?;
+                match self.roles.get(*module as usize) {
+                    Some(Some(Role::Shim(slots))) => {
+                        let slot = slots.get(export.index as usize).ok_or_else(nowhere)?;
+                        self.slot(instance, *slot, steps)
+                    }
+                    Some(Some(Role::Adapter)) => Ok(Target::Adapter(export.name)),
+                    _ if instance == self.instance => Ok(Target::Own(export.name)),
+                    _ => Err("is a function of another module of the component".into()),
+                }
+            }
+            None => Err(nowhere()),
+        }
+    }
+
+    /// What fix-ups put into a slot of a shim's table.
+    fn slot(&mut self, shim: u32, slot: u32, steps: usize) -> Result<Target<'a>, String> {
+        let component = self.component;
+        for (number, instance) in (0..).zip(&component.core_instances) {
+            let CoreInstance::Module(module, args) = instance else {
+                continue;
+            };
+            let Some(Some(Role::Fixups(filled))) = self.roles.get(*module as usize) else {
+                continue;
+            };
+            let mut args = args.iter();
+            if !args.any(|arg| arg.index == shim || self.has_table_of(arg.index, shim)) {
+                continue;
+            }
+            let Some(Some(parts)) = self.modules.get(*module as usize) else {
+                continue;
+            };
+            let functions = parts
+                .imports
+                .iter()
+                .filter(|i| crate::imports::is_function(i));
+            let filled = filled.get(slot as usize).copied();
+            let import = filled.and_then(|function| functions.clone().nth(function as usize));
+            let import = import.ok_or_else(nowhere)?;
+            return self.given(number, import.module, import.name, steps);
+        }
+        Err(nowhere())
+    }
+
+    /// Whether among things put together there is the table of a shim.
+    fn has_table_of(&self, things: u32, shim: u32) -> bool {
+        let Some(CoreInstance::Things(exports)) =
+            self.component.core_instances.get(things as usize)
+        else {
+            return false;
+        };
+        let mut tables = exports
+            .iter()
+            .filter(|export| export.kind == wp::ExternalKind::Table);
+        tables.any(|export| {
+            let table = self.component.core_tables.get(export.index as usize);
+            table.is_some_and(|(instance, _)| *instance == shim)
+        })
+    }
+
+    /// Where a core function of the component comes from.
+    fn target(&mut self, function: u32, steps: usize) -> Result<Target<'a>, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        let component = self.component;
+        match component.core_functions.get(function as usize) {
+            Some(CoreFunction::Lowered(function, options)) => {
+                self.options(options, steps)?;
+                self.function(*function, steps)
+            }
+            Some(CoreFunction::Drop(resource)) => {
+                let (interface, name) = self.resource(*resource, steps)?;
+                Ok(Target::Interface(
+                    interface,
+                    format!("[resource-drop]{name}").into(),
+                ))
+            }
+            Some(CoreFunction::Export(instance, name)) => self.exported(*instance, name, steps),
+            Some(CoreFunction::Builtin(what)) => {
+                Err(format!("needs {what}, which this system does not have"))
+            }
+            None => Err(nowhere()),
+        }
+    }
+
+    /// Looks at how a function is lowered: by the program's memory and its function that makes room.
+    fn options(&mut self, options: &[wp::CanonicalOption], steps: usize) -> Result<(), String> {
+        for option in options {
+            match option {
+                wp::CanonicalOption::UTF8 | wp::CanonicalOption::PostReturn(_) => {}
+                wp::CanonicalOption::Memory(memory) => {
+                    let memory = self.component.core_memories.get(*memory as usize);
+                    if memory.is_none_or(|(instance, _)| *instance != self.instance) {
+                        return Err("is called with another memory than the program's".into());
+                    }
+                }
+                wp::CanonicalOption::Realloc(function) => match self.target(*function, steps)? {
+                    Target::Own(name) if self.realloc.is_none_or(|known| known == name) => {
+                        self.realloc = Some(name);
+                    }
+                    _ => {
+                        return Err(
+                            "is called with a function that makes room which is not the program's, or not the \
+                             only one"
+                                .into(),
+                        );
+                    }
+                },
+                wp::CanonicalOption::UTF16 | wp::CanonicalOption::CompactUTF16 => {
+                    self.reason("has strings in UTF-16; here they are UTF-8");
+                }
+                wp::CanonicalOption::Async | wp::CanonicalOption::Callback(_) => {
+                    self.reason(
+                        "calls functions asynchronously (WASI 0.3); this system has WASI 0.2",
+                    );
+                }
+                wp::CanonicalOption::Gc | wp::CanonicalOption::CoreType(_) => {
+                    self.reason("passes values by garbage collection");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The interface from which a function of the component comes.
+    fn function(&self, function: u32, steps: usize) -> Result<Target<'a>, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        match self.component.functions.get(function as usize) {
+            Some(Item::Of(instance, name)) => {
+                let interface = self.interface(*instance, steps)?;
+                Ok(Target::Interface(interface, (*name).into()))
+            }
+            Some(Item::Same(function)) => self.function(*function, steps),
+            Some(Item::Imported(name)) => Err(format!(
+                "the component imports the function {name} of no interface"
+            )),
+            _ => Err("is a function of another component".into()),
+        }
+    }
+
+    fn interface(&self, instance: u32, steps: usize) -> Result<&'a str, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        match self.component.instances.get(instance as usize) {
+            Some(Item::Imported(name)) => Ok(name),
+            Some(Item::Same(instance)) => self.interface(*instance, steps),
+            _ => Err("is a function of another component".into()),
+        }
+    }
+
+    fn resource(&self, ty: u32, steps: usize) -> Result<(&'a str, &'a str), String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        match self.component.types.get(ty as usize) {
+            Some(Item::Of(instance, name)) => Ok((self.interface(*instance, steps)?, name)),
+            Some(Item::Same(ty)) => self.resource(*ty, steps),
+            _ => Err("drops a resource of the component's own".into()),
+        }
+    }
+
+    /// The program's function behind one that an exported interface has.
+    fn entry(&mut self, interface: &str, name: &str) -> Option<Entry> {
+        let exports = self.component.exports.iter();
+        let (_, _, instance) = *exports.clone().find(|(exported, kind, _)| {
+            exported.starts_with(interface) && *kind == wp::ComponentExternalKind::Instance
+        })?;
+        let found = self.lifted(instance, name, STEPS);
+        match found.and_then(|core| self.target(core, STEPS)) {
+            Ok(Target::Own(export)) => {
+                let function = self.program.exported(export)?;
+                Some(Entry::Own(function))
+            }
+            Ok(Target::Adapter(_)) => Some(Entry::Adapter),
+            Ok(Target::Interface(..)) | Err(_) => {
+                let reason = format!("its {name} is no function of the program");
+                self.reason(&reason);
+                None
+            }
+        }
+    }
+
+    /// The core function behind a function of an instance.
+    fn lifted(&mut self, instance: u32, name: &str, steps: usize) -> Result<u32, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        let component = self.component;
+        let function = match component.instances.get(instance as usize) {
+            Some(Item::Same(instance)) => return self.lifted(*instance, name, steps),
+            Some(Item::Things(exports)) => exports
+                .iter()
+                .find(|e| e.name.name == name && e.kind == wp::ComponentExternalKind::Func)
+                .map(|export| export.index),
+            Some(Item::Made(inner, args)) => match component.components.get(*inner as usize) {
+                Some(Item::Bytes(bytes)) => passed_on(bytes, name).and_then(|import| {
+                    let arg = args.iter().find(|arg| arg.name == import)?;
+                    (arg.kind == wp::ComponentExternalKind::Func).then_some(arg.index)
+                }),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut function = function.ok_or_else(nowhere)?;
+        for _ in 0..steps {
+            match component.functions.get(function as usize) {
+                Some(Item::Same(other)) => function = *other,
+                Some(Item::Lifted(core, options)) => {
+                    if options.contains(&wp::CanonicalOption::Async) {
+                        self.reason("is asynchronous (WASI 0.3); this system has WASI 0.2");
+                    }
+                    return Ok(*core);
+                }
+                _ => break,
+            }
+        }
+        Err(nowhere())
+    }
+
+    /// A function that has the type which an entry has.
+    fn typed(
+        &mut self,
+        function: u32,
+        name: &str,
+        params: &[wp::ValType],
+        results: &[wp::ValType],
+    ) -> Option<u32> {
+        let ty = self.program.function_type(function);
+        if ty.is_some_and(|ty| ty.params() == params && ty.results() == results) {
+            return Some(function);
+        }
+        let reason = format!("its {name} has other parameters or results than that of WASI");
+        self.reason(&reason);
+        None
+    }
+}
+
+/// The import of a component that it exports under this name, as it is.
+fn passed_on<'a>(component: &'a [u8], name: &str) -> Option<&'a str> {
+    let component = Component::read(component).ok()?;
+    let mut exports = component.exports.iter();
+    let (_, _, function) = exports
+        .find(|(known, kind, _)| *known == name && *kind == wp::ComponentExternalKind::Func)?;
+    let mut function = *function;
+    for _ in 0..STEPS {
+        match component.functions.get(function as usize)? {
+            Item::Same(other) => function = *other,
+            Item::Imported(import) => return Some(import),
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn nowhere() -> String {
+    "leads nowhere in the component".into()
+}

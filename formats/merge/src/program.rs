@@ -1,0 +1,186 @@
+//! What is to run: a module of WASI preview 1, or the module of a component; and whatever is in its way.
+
+use crate::component::{self, Wanted};
+use crate::parts::Parts;
+use crate::{Error, WASI, WasmFeatures, imports, lacks};
+use wasmparser as wp;
+
+/// A program, taken apart.
+#[derive(Default)]
+pub(crate) struct Program<'a> {
+    pub parts: Parts<'a>,
+    /// What each import means.
+    pub wanted: Vec<Wanted<'a>>,
+    pub entries: Entries,
+    /// Why it cannot run, as far as that does not depend on the adapter.
+    pub reasons: Vec<String>,
+    /// Of a component: what it exports.
+    pub exports: Option<Vec<&'a str>>,
+}
+
+/// The functions that the adapter calls, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entries {
+    /// Those before all others, in their order.
+    pub first: Vec<u32>,
+    /// `_start` or `_initialize`.
+    pub begin: Option<u32>,
+    /// That of `wasi:cli/run`.
+    pub run: Option<u32>,
+    /// That of `wasi:http/incoming-handler`.
+    pub handle: Option<u32>,
+    /// Makes room in the program's memory.
+    pub realloc: Option<u32>,
+}
+
+impl Entries {
+    /// With other numbers.
+    pub fn map(&self, number: impl Fn(u32) -> Option<u32>) -> Entries {
+        let number = &number;
+        Entries {
+            first: self.first.iter().filter_map(|f| number(*f)).collect(),
+            begin: self.begin.and_then(number),
+            run: self.run.and_then(number),
+            handle: self.handle.and_then(number),
+            realloc: self.realloc.and_then(number),
+        }
+    }
+}
+
+impl<'a> Program<'a> {
+    /// Takes a module or a component apart.
+    ///
+    /// # Errors
+    /// That it is neither.
+    pub fn read(wasm: &'a [u8], features: WasmFeatures) -> Result<Program<'a>, Error> {
+        match wp::Parser::is_component(wasm) {
+            true => Program::of_component(wasm, features),
+            false => Program::of_module(wasm, features),
+        }
+    }
+
+    fn of_module(wasm: &'a [u8], features: WasmFeatures) -> Result<Program<'a>, Error> {
+        let reasons = lacks::features(wasm, features)?;
+        let parts = Parts::take(wasm)?;
+        let wanted = parts.imports.iter().map(|import| {
+            match imports::is_function(import) && WASI.contains(&import.module) {
+                true => Wanted::Preview1(import.name),
+                false => Wanted::Foreign,
+            }
+        });
+        let mut program = Program {
+            wanted: wanted.collect(),
+            reasons,
+            ..Program::default()
+        };
+        program.entries.first.extend(parts.start);
+        program.parts = parts;
+        program.begins(&["_start", "_initialize"]);
+        Ok(program)
+    }
+
+    fn of_component(wasm: &'a [u8], features: WasmFeatures) -> Result<Program<'a>, Error> {
+        let reasons = lacks::features(wasm, features | WasmFeatures::COMPONENT_MODEL)?;
+        let lowered = component::lower(wasm)?;
+        let mut program = Program {
+            parts: lowered.program,
+            wanted: lowered.wanted,
+            entries: Entries {
+                run: lowered.run,
+                handle: lowered.handle,
+                realloc: lowered.realloc,
+                ..Entries::default()
+            },
+            reasons,
+            exports: Some(lowered.exports),
+        };
+        program.reasons.extend(lowered.reasons);
+        program.entries.first.extend(program.parts.start);
+        if lowered.begins {
+            program.begins(&["_start"]);
+        } else if let Some(initialize) = program.parts.exported("_initialize") {
+            let ty = program.parts.function_type(initialize);
+            if ty.is_some_and(|ty| ty.params().is_empty() && ty.results().is_empty()) {
+                program.entries.first.push(initialize);
+            }
+        }
+        Ok(program)
+    }
+
+    /// Finds the function in which it begins.
+    fn begins(&mut self, names: &[&str]) {
+        let parts = &self.parts;
+        let found = names
+            .iter()
+            .find_map(|name| Some((name, parts.exported(name)?)));
+        let Some((name, function)) = found else {
+            return;
+        };
+        let ty = parts.function_type(function);
+        match ty.is_some_and(|ty| ty.params().is_empty() && ty.results().is_empty()) {
+            true => self.entries.begin = Some(function),
+            false => self.reasons.push(format!(
+                "its function {name} has parameters or results; a program of WASI begins in one without"
+            )),
+        }
+    }
+
+    /// Why it cannot begin: it has no such function.
+    pub fn cannot_begin(&self) -> Option<String> {
+        if self.entries.begin.is_some() || self.entries.run.is_some() {
+            return None;
+        }
+        let Some(exports) = &self.exports else {
+            let exports = |name| self.parts.exported(name).is_some();
+            // If it exports one, that is wrong, which has been said.
+            return (!exports("_start") && !exports("_initialize")).then(|| {
+                "exports no function _start, where a program begins, and no _initialize: it is a library; \
+                 build a program"
+                    .into()
+            });
+        };
+        Some(match self.entries.handle {
+            Some(_) => "exports no wasi:cli/run, where a program begins; it answers requests of HTTP: `sing serve` \
+                        runs it"
+                .into(),
+            None => format!(
+                "exports no wasi:cli/run@0.2, where a program begins{}",
+                exported(exports)
+            ),
+        })
+    }
+
+    /// Why it cannot answer requests.
+    pub fn cannot_handle(&self) -> Option<String> {
+        if self.entries.handle.is_some() {
+            return None;
+        }
+        let Some(exports) = &self.exports else {
+            return Some("is a module, where a component of wasi:http is wanted".into());
+        };
+        let runs = self.entries.run.is_some() || self.entries.begin.is_some();
+        Some(format!(
+            "exports no wasi:http/incoming-handler@0.2, by which a component answers requests{}",
+            match runs {
+                true => "; it is a program: `sing run` runs it, and built for preview 1 (wasip1) it can answer by \
+                         CGI"
+                    .into(),
+                false => exported(exports),
+            }
+        ))
+    }
+}
+
+/// What is said of a component's exports.
+fn exported(exports: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    if exports.is_empty() {
+        return "; it exports nothing".into();
+    }
+    let shown = exports[..exports.len().min(SHOWN)].join(", ");
+    let more = match exports.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("; it exports {shown}{more}")
+}

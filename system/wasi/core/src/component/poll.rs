@@ -1,0 +1,122 @@
+//! `wasi:io/poll`: waiting for streams and moments, any number at once.
+
+use super::resources::Resource;
+use super::{Component, Outcome, Room};
+use crate::host::{Sink as _, Source as _};
+use crate::poll::{STREAMS, TURN, wait};
+use alloc::vec::Vec;
+
+/// Pollables of one call of `poll`, at most.
+const POLLED: u32 = 1 << 16;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pollable {
+    /// A stream that has something to read, or room.
+    Read(u32),
+    Write(u32),
+    /// A moment of the monotonic clock.
+    At(u64),
+    Now,
+}
+
+impl<H: Room> Component<H> {
+    pub(super) fn pollable(&mut self, pollable: Pollable) -> Outcome<u32> {
+        self.table.add(Resource::Pollable(pollable))
+    }
+
+    fn is_ready(&self, pollable: Pollable) -> bool {
+        match pollable {
+            Pollable::Now => true,
+            Pollable::At(moment) => self.wasi.host.monotonic() >= moment,
+            Pollable::Read(fd) => {
+                let object = self.wasi.table.look(fd).map(|d| &d.object);
+                let open = object.ok().and_then(|object| object.source());
+                open.is_none_or(|open| open.rest.is_some() || open.source.is_ready())
+            }
+            Pollable::Write(fd) => {
+                let object = self.wasi.table.look(fd).map(|d| &d.object);
+                let sink = object.ok().and_then(|object| object.sink());
+                sink.is_none_or(|sink| sink.is_ready())
+            }
+        }
+    }
+
+    /// Waits until one of these may be ready.
+    fn await_any(&mut self, all: &[Pollable]) {
+        let (mut read, mut written, mut nanos) = (Vec::new(), Vec::new(), None);
+        let now = self.wasi.host.monotonic();
+        let mut least = |time: u64| {
+            nanos = Some(nanos.map_or(time, |nanos: u64| nanos.min(time)));
+        };
+        for pollable in all {
+            match *pollable {
+                Pollable::Now => least(0),
+                Pollable::At(moment) => least(moment.saturating_sub(now)),
+                Pollable::Read(fd) if read.contains(&fd) => {}
+                Pollable::Write(fd) if written.contains(&fd) => {}
+                // One that is not waited for may be the next that is ready.
+                Pollable::Read(_) if read.len() == STREAMS => least(TURN),
+                Pollable::Write(_) if written.len() == STREAMS => least(TURN),
+                Pollable::Read(fd) => read.push(fd),
+                Pollable::Write(fd) => written.push(fd),
+            }
+        }
+        let wasi = &mut self.wasi;
+        wait(&mut wasi.host, &wasi.table, &read, &written, nanos);
+    }
+
+    /// `[method]pollable.ready`.
+    ///
+    /// # Errors
+    /// For what breaks the canonical ABI.
+    pub fn ready(&mut self, pollable: u32) -> Outcome<u32> {
+        let pollable = *self.table.pollable(pollable)?;
+        Ok(self.is_ready(pollable).into())
+    }
+
+    /// `[method]pollable.block`.
+    ///
+    /// # Errors
+    /// For what breaks the canonical ABI.
+    pub fn block(&mut self, pollable: u32) -> Outcome {
+        let pollable = *self.table.pollable(pollable)?;
+        while !self.is_ready(pollable) {
+            self.await_any(&[pollable]);
+        }
+        Ok(())
+    }
+
+    /// `poll`: which of a list are ready, after waiting for one at least.
+    ///
+    /// # Errors
+    /// For an empty list, one of more than 65,536, and what breaks the canonical ABI.
+    pub fn poll(&mut self, list: u32, count: u32, out: u32) -> Outcome {
+        if count == 0 {
+            return Err("waits for none of no pollables".into());
+        }
+        if count > POLLED {
+            return Err("waits for more than 65536 pollables at once".into());
+        }
+        self.range(list, u64::from(count) * 4)?;
+        let mut all = Vec::new();
+        for number in 0..u64::from(count) {
+            let handle = self.number(u64::from(list) + number * 4)?;
+            all.push(*self.table.pollable(handle)?);
+        }
+        let ready = loop {
+            let ready: Vec<u32> = (0..)
+                .zip(&all)
+                .filter_map(|(number, pollable)| self.is_ready(*pollable).then_some(number))
+                .collect();
+            if !ready.is_empty() {
+                break ready;
+            }
+            self.await_any(&all);
+        };
+        let list = self.list(&ready, 4, |component, at, number| {
+            component.put(at, &number.to_le_bytes())
+        })?;
+        self.put(out, &list)
+    }
+}

@@ -1,0 +1,184 @@
+//! The resources of a component, in one table.
+
+use super::io::{Input, Output};
+use super::paths::Entries;
+use super::poll::Pollable;
+use super::web::{Body, Fields, Outgoing};
+use super::{Outcome, Trap};
+use crate::errno::Errno;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Resources at most.
+pub const RESOURCES: usize = 1 << 16;
+
+/// Bytes of texts in them, at most.
+pub const TEXT: usize = 4 << 20;
+
+/// A resource.
+#[derive(Debug)]
+pub(crate) enum Resource {
+    Error(Errno),
+    Pollable(Pollable),
+    Input(Input),
+    Output(Output),
+    /// A file or a directory: its descriptor.
+    Descriptor(u32),
+    Entries(Entries),
+    Terminal,
+    Network,
+    Fields(Fields),
+    /// The request, and the place for its response.
+    Request,
+    Outparam,
+    /// The request's body; its descriptor, which the stream takes.
+    IncomingBody(u32),
+    /// Trailers that are never there; whether they were asked for.
+    Trailers(bool),
+    Response {
+        status: u16,
+        fields: Fields,
+        body: Option<u32>,
+    },
+    OutgoingBody(Body),
+    OutgoingRequest(Outgoing),
+    RequestOptions([Option<u64>; 3]),
+}
+
+impl Resource {
+    /// The descriptor that it uses.
+    pub fn descriptor(&self) -> Option<u32> {
+        match self {
+            Resource::Input(input) => Some(input.fd),
+            Resource::Output(output) => Some(output.fd),
+            Resource::Descriptor(fd) | Resource::IncomingBody(fd) => Some(*fd),
+            Resource::Entries(entries) => Some(entries.fd),
+            Resource::Pollable(Pollable::Read(fd) | Pollable::Write(fd)) => Some(*fd),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> usize {
+        match self {
+            Resource::Fields(fields) | Resource::Response { fields, .. } => fields.bytes(),
+            Resource::OutgoingRequest(request) => request.bytes(),
+            _ => 0,
+        }
+    }
+}
+
+/// The table. A number is a place in it and one, so that 0 is none.
+#[derive(Debug)]
+pub(crate) struct Resources {
+    all: Vec<Option<Resource>>,
+    free: Vec<u32>,
+    text: usize,
+}
+
+impl Resources {
+    pub const fn new() -> Resources {
+        Resources {
+            all: Vec::new(),
+            free: Vec::new(),
+            text: 0,
+        }
+    }
+
+    /// Gives a resource a number.
+    pub fn add(&mut self, resource: Resource) -> Outcome<u32> {
+        self.grow(resource.text())?;
+        if let Some(place) = self.free.pop() {
+            self.all[place as usize] = Some(resource);
+            return Ok(place + 1);
+        }
+        if self.all.len() >= RESOURCES {
+            return Err("has more resources than there may be at a time (65536)".into());
+        }
+        let room = self
+            .all
+            .try_reserve(1)
+            .and(self.free.try_reserve(self.all.len() + 1));
+        room.map_err(|_| "has no memory for a further resource")?;
+        self.all.push(Some(resource));
+        Ok(self.all.len() as u32)
+    }
+
+    /// Counts bytes of text that a resource gets.
+    pub fn grow(&mut self, bytes: usize) -> Outcome {
+        self.text = self.text.saturating_add(bytes);
+        match self.text <= TEXT {
+            true => Ok(()),
+            false => Err("has more than 4 MiB of texts in its resources".into()),
+        }
+    }
+
+    /// Counts bytes that a resource gives up.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.text = self.text.saturating_sub(bytes);
+    }
+
+    pub fn get(&mut self, handle: u32) -> Option<&mut Resource> {
+        let place = handle.checked_sub(1)?;
+        self.all.get_mut(place as usize)?.as_mut()
+    }
+
+    /// Takes a resource out; its number is free.
+    pub fn take(&mut self, handle: u32) -> Outcome<Resource> {
+        let place = handle.checked_sub(1);
+        let entry = place.and_then(|place| self.all.get_mut(place as usize));
+        let resource = entry.and_then(Option::take).ok_or_else(|| none(handle))?;
+        self.free.push(handle - 1);
+        self.shrink(resource.text());
+        Ok(resource)
+    }
+}
+
+/// There is no resource of this number.
+fn none(handle: u32) -> Trap {
+    Trap(format!("passes resource {handle}, which it does not have").into())
+}
+
+/// Declares methods that find a resource of a type by its number.
+macro_rules! found {
+    ($($name:ident: $variant:ident($inner:ty) $word:literal;)*) => {
+        impl Resources {$(
+            pub fn $name(&mut self, handle: u32) -> Outcome<&mut $inner> {
+                match self.get(handle) {
+                    Some(Resource::$variant(inner)) => Ok(inner),
+                    Some(_) => Err(Trap(
+                        format!(concat!("passes resource {}, which is no ", $word), handle).into(),
+                    )),
+                    None => Err(none(handle)),
+                }
+            }
+        )*}
+    };
+}
+
+found! {
+    error: Error(Errno) "error";
+    pollable: Pollable(Pollable) "pollable";
+    input: Input(Input) "input-stream";
+    output: Output(Output) "output-stream";
+    file: Descriptor(u32) "descriptor";
+    entries: Entries(Entries) "directory-entry-stream";
+    fields: Fields(Fields) "fields";
+    incoming_body: IncomingBody(u32) "incoming-body";
+    trailers: Trailers(bool) "future-trailers";
+    outgoing_body: OutgoingBody(Body) "outgoing-body";
+    outgoing_request: OutgoingRequest(Outgoing) "outgoing-request";
+    request_options: RequestOptions([Option<u64>; 3]) "request-options";
+}
+
+impl Resources {
+    /// That this is a resource of the kind that `is` says.
+    pub fn check(&mut self, handle: u32, is: fn(&Resource) -> bool, word: &str) -> Outcome {
+        match self.get(handle) {
+            Some(resource) if is(resource) => Ok(()),
+            Some(_) => Err(Trap(
+                format!("passes resource {handle}, which is no {word}").into(),
+            )),
+            None => Err(none(handle)),
+        }
+    }
+}
