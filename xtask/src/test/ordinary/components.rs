@@ -182,7 +182,7 @@ pub fn both(machine: &Ordinary<'_>) -> Result<()> {
         return Ok(());
     };
     ensure!(
-        first.code() == Some(0) && second.code() == Some(7),
+        first.code() == Some(0) && second.code() == Some(1),
         "{outputs:?}"
     );
     let text = String::from_utf8_lossy(text);
