@@ -191,7 +191,7 @@ pub fn both(machine: &Ordinary<'_>) -> Result<()> {
         "A=b=c",
         "slept true",
         "some text, and more",
-        "DirectoryNotEmpty",
+        "NotADirectory",
     ] {
         ensure!(text.contains(part), "no {part} in {text}");
     }
