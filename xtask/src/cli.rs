@@ -74,6 +74,8 @@ usage: cargo xtask COMMAND
       registers, or the web server, with Linux's beside them (hosted), or counts their instructions (pc)
   bench programs|compile [--program 'MODULE ARGUMENT...']... [--json FILE] [--rounds N]
       measures the start of ordinary programs, or their compilation, with wasmtime's beside them
+  bench embed|hello [--json FILE] [--rounds N]
+      measures calls into a system inside a program, beside wasmtime; or hello in C, Rust and Go, on disk and in memory
   bench compute|safety [--json FILE] [--rounds N]
       measures work of well-known crates as programs of the system, as native code and under wasmtime; or what tests
       of addresses cost it beside guard pages
@@ -368,7 +370,7 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
     if request.name.is_empty() {
         bail!(
             "bench: which one? There are basic, channels, disk, files, net, registers, web, programs, \
-             compile, embed, compute and safety"
+             compile, embed, hello, compute and safety"
         );
     }
     Ok(Command::Bench(request))

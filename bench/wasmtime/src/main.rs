@@ -1,10 +1,12 @@
 //! `sing-bench-wasmtime`: the cost for wasmtime to create, run and reclaim a small instance (target
-//! T6).
+//! T6), and for calls into instances ([`calls`]).
 //!
 //! At its best settings for that: the pooling allocator, copy-on-write memory images, imports and
 //! exports resolved beforehand, the pages that an instance touches kept in memory. The module has
 //! the shape of a program that says hello: a page of memory, a stack in the first 16 KiB, constant
 //! data behind it, one import.
+
+mod calls;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -24,6 +26,7 @@ Options:
       --seconds S    go on for S seconds
       --samples N    samples in a burst (default 500)
       --id ID        the target that the lines are for (default T6)
+      --calls        measure calls into instances instead, SAMPLES of a kind
   -h, --help         print this";
 
 /// A program that says hello: fills a buffer on its stack from constant data, and has the host
@@ -195,6 +198,7 @@ struct Request {
     seconds: f64,
     samples: usize,
     id: String,
+    calls: bool,
 }
 
 /// Reads the command line; `None` on a request for help.
@@ -204,6 +208,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, lexopt::Error> {
         seconds: 0.0,
         samples: 500,
         id: "T6".into(),
+        calls: false,
     };
     while let Some(argument) = parser.next()? {
         match argument {
@@ -211,6 +216,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, lexopt::Error> {
             Long("seconds") => request.seconds = parser.value()?.parse()?,
             Long("samples") => request.samples = parser.value()?.parse()?,
             Long("id") => request.id = parser.value()?.string()?,
+            Long("calls") => request.calls = true,
             Short('h') | Long("help") => return Ok(None),
             other => return Err(other.unexpected()),
         }
@@ -222,6 +228,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, lexopt::Error> {
 }
 
 fn run(request: &Request) -> Result<()> {
+    if request.calls {
+        return calls::run(request.samples);
+    }
     let mut ready = SETTINGS
         .iter()
         .map(Ready::new)

@@ -94,6 +94,8 @@ pub enum Kind<T = String, W = Vec<String>> {
     Seconds,
     /// One of these words.
     Choice(W),
+    /// A path specification: a path whose parts may be patterns, which the program looks for.
+    Pattern,
 }
 
 /// Words of which one is chosen.
@@ -121,6 +123,7 @@ impl<T: AsRef<str>, W: Words> Kind<T, W> {
         match self {
             Kind::Text => "a text".into(),
             Kind::Path => "a path".into(),
+            Kind::Pattern => "a path or a pattern".into(),
             Kind::Program => "a program".into(),
             Kind::Other(text) => text.as_ref().into(),
             Kind::Whole { .. } => "a whole number".into(),
@@ -150,7 +153,7 @@ impl<T: AsRef<str>, W: Words> Kind<T, W> {
     #[must_use]
     pub fn accepts(&self, text: &str) -> bool {
         match self {
-            Kind::Text | Kind::Path | Kind::Program | Kind::Other(_) => true,
+            Kind::Text | Kind::Path | Kind::Pattern | Kind::Program | Kind::Other(_) => true,
             Kind::Whole { least, most } | Kind::Range { least, most } => {
                 // An unsigned type has no minus sign, not even before a zero.
                 let sign = *least >= 0 && text.starts_with('-');

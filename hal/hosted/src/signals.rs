@@ -46,9 +46,11 @@ pub(crate) const OUTPUT: c_int = libc::SIGURG;
 
 /// The signal of the threads of devices.
 pub(crate) const DEVICE: c_int = libc::SIGUSR1;
+/// Linux's signal that the terminal has another size: the console's interrupt, too.
+const SIZE: c_int = libc::SIGWINCH;
 
 /// Signals that are interrupts.
-const INTERRUPTS: [c_int; 4] = [TIMER, CONSOLE, OUTPUT, DEVICE];
+const INTERRUPTS: [c_int; 5] = [TIMER, CONSOLE, OUTPUT, DEVICE, SIZE];
 
 /// Signals that are faults of the processor.
 pub(crate) const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
@@ -81,11 +83,13 @@ pub(crate) static KERNEL: AtomicU64 = AtomicU64::new(0);
 
 /// Linux's numbers of [`INTERRUPTS`]; 0 for one that the system does not use. An embedded system
 /// leaves the usual ones to the program that it is in.
-static NUMBERS: [AtomicI32; 4] = [
+static NUMBERS: [AtomicI32; 5] = [
     AtomicI32::new(TIMER),
     AtomicI32::new(CONSOLE),
     AtomicI32::new(OUTPUT),
     AtomicI32::new(DEVICE),
+    // Only a system with a console has a terminal.
+    AtomicI32::new(0),
 ];
 
 /// Linux's number of a signal of [`INTERRUPTS`].
@@ -166,8 +170,11 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
     check_frames()?;
     alternate_stack()?;
     KERNEL.store(this_thread(), Relaxed);
+    if console {
+        NUMBERS[NUMBERS.len() - 1].store(SIZE, Relaxed);
+    }
     let interrupts = interrupts();
-    for signal in INTERRUPTS {
+    for signal in INTERRUPTS.into_iter().filter(|s| number(*s) != 0) {
         install(signal, on_interrupt, libc::SA_RESTART, interrupts)?;
     }
     for signal in FAULTS {

@@ -22,7 +22,7 @@ pub fn run(request: &Request) -> Result<u8> {
     own.args(["--samples", SAMPLES]).arg(&image);
     let mut peer = wasmtime(&project);
     if let Some(peer) = &mut peer {
-        peer.args(["--id", "T18"]);
+        peer.args(["--calls", "--samples", SAMPLES]);
     }
     let (mut ours, mut theirs): (Vec<Sample>, Vec<Sample>) = Default::default();
     for round in 1..=request.rounds {

@@ -8,6 +8,7 @@
 
 mod compute;
 mod embed;
+mod hello;
 mod kernels;
 mod net;
 mod plot;
@@ -131,6 +132,9 @@ const COMPILE: &str = "compile";
 /// The benchmark of calls into a system inside a program.
 const EMBED: &str = "embed";
 
+/// The sizes of hello in several languages.
+const HELLO: &str = "hello";
+
 /// The benchmark of compiled code.
 const COMPUTE: &str = "compute";
 /// The benchmark of what safety costs it.
@@ -164,11 +168,17 @@ pub fn run(request: &Request) -> Result<u8> {
             bail!("bench {EMBED}: programs of this machine are measured; leave `--machine` out");
         }
         EMBED => return embed::run(request),
+        HELLO if request.machine.is_emulated() => {
+            bail!(
+                "bench {HELLO}: the hosted system's processes are measured; leave `--machine` out"
+            );
+        }
+        HELLO => return hello::run(request),
         _ => {}
     }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
         let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-        names.extend([WEB, PROGRAMS, COMPILE, EMBED, COMPUTE, SAFETY]);
+        names.extend([WEB, PROGRAMS, COMPILE, EMBED, HELLO, COMPUTE, SAFETY]);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,

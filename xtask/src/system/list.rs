@@ -18,7 +18,8 @@
 //! in the step's output, in any order, `! REGEX` nowhere. Any other line must equal the output's
 //! line; a leading `\` is removed. A step with only `&` and `!` lines may print anything besides.
 //!
-//! A conversation has `send KEYS` (with `\r`, `\e`, `\xNN`), `wait REGEX` (in the output since the
+//! A conversation has `send KEYS` (with `\r`, `\e`, `\xNN`), `size COLUMNS ROWS` (of the terminal, from
+//! then on), `wait REGEX` (in the output since the
 //! last wait), `pause MILLISECONDS`, `reads BYTES` (a second, from then on; 0 for no limit) and at
 //! its end the status.
 
@@ -124,6 +125,8 @@ pub enum Talk {
     Pause(Duration),
     /// Bytes a second that the terminal shows from now on.
     Reads(usize),
+    /// Gives the terminal this many columns and rows.
+    Size(u16, u16),
 }
 
 /// Reads all tests of a folder, in order of their names; a file that cannot be read has the reason
@@ -205,6 +208,10 @@ pub fn parse(name: &str, text: &str) -> Result<Test> {
         } else if let ("terminal", Some(time)) = (boot, line.strip_prefix("pause ")) {
             let milliseconds = time.trim().parse().with_context(place)?;
             talks.push(Talk::Pause(Duration::from_millis(milliseconds)));
+        } else if let ("terminal", Some(size)) = (boot, line.strip_prefix("size ")) {
+            let (columns, rows) = size.trim().split_once(' ').with_context(place)?;
+            let number = |text: &str| text.trim().parse().with_context(place);
+            talks.push(Talk::Size(number(columns)?, number(rows)?));
         } else if let ("terminal", Some(rate)) = (boot, line.strip_prefix("reads ")) {
             talks.push(Talk::Reads(rate.trim().parse().with_context(place)?));
         } else if let ("terminal", Some(status)) = (boot, parse_status(line)) {

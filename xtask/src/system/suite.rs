@@ -210,6 +210,7 @@ impl Suite<'_> {
                 Talk::Send(keys) => terminal.send(keys)?,
                 Talk::Pause(time) => std::thread::sleep(*time),
                 Talk::Reads(rate) => terminal.read_at(*rate),
+                Talk::Size(columns, rows) => terminal.resize(*columns, *rows)?,
                 Talk::Wait(pattern) => {
                     if let Err(reason) = terminal.wait(pattern, Instant::now() + patience) {
                         return Ok(Err(format!("part {}: {reason}", number + 1)));

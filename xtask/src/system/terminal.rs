@@ -38,6 +38,16 @@ pub struct Terminal {
     missed: String,
 }
 
+fn resize(terminal: impl std::os::fd::AsFd, columns: u16, rows: u16) -> Result<()> {
+    let size = rustix::termios::Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(terminal, size).context("cannot size the terminal")
+}
+
 impl Terminal {
     /// Starts a system at a new terminal of 80 columns and 24 rows.
     pub fn start(mut launch: Launch) -> Result<Terminal> {
@@ -47,13 +57,7 @@ impl Terminal {
         pty::unlockpt(&master).context("cannot open a pseudo-terminal")?;
         let name = pty::ptsname(&master, Vec::new()).context("cannot open a pseudo-terminal")?;
         let path = name.to_string_lossy().into_owned();
-        let size = rustix::termios::Winsize {
-            ws_row: 24,
-            ws_col: 80,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        rustix::termios::tcsetwinsize(&master, size).context("cannot size the terminal")?;
+        resize(&master, 80, 24)?;
         let open = || {
             File::options()
                 .read(true)
@@ -112,6 +116,11 @@ impl Terminal {
             plain: String::new(),
             missed: String::new(),
         })
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&self, columns: u16, rows: u16) -> Result<()> {
+        resize(&self.keyboard, columns, rows)
     }
 
     /// Presses keys.

@@ -5,7 +5,10 @@ mod components;
 
 use super::tcp::free_port;
 use super::{Report, Run};
-use crate::{build, cargo, files, wasi};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::run::SCRIPT_ARGUMENTS;
+use crate::system::session::Session;
+use crate::{build, cargo, files, image, wasi};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::io::{Read, Write};
@@ -30,7 +33,7 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 14] = [
+    let all: [(&str, Test); 15] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
@@ -43,6 +46,7 @@ pub fn check(run: &Run) -> Result<Report> {
         ("components that cannot run", components::refused),
         ("sockets", sockets),
         ("in an image", in_an_image),
+        ("in the shell", in_the_shell),
         ("compiled once", compiled_once),
         ("an unusable cache", unusable_cache),
     ];
@@ -394,6 +398,29 @@ fn in_an_image(machine: &Ordinary<'_>) -> Result<()> {
     let output = command.output()?;
     ensure!(output.status.success(), "{output:?}");
     inspect(&sing, &image, "\"words\"")
+}
+
+/// As a command of the shell it has the exported variables as its environment, and nothing that is
+/// passed to it is a setting.
+fn in_the_shell(machine: &Ordinary<'_>) -> Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let project = &machine.run.project;
+    let programs = [("words".into(), machine.module("words")?)];
+    let script = "export A=1 B='x=y'; C=3; words --env=D=4 --\nunset A B; words --dir=x\n";
+    let mode = image::MemoryMode::Guard;
+    let image = image::system_with(project, mode, Some(script), &programs, None)?;
+    let kernel = Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?;
+    let arguments = SCRIPT_ARGUMENTS.map(String::from);
+    let session = Session::start(kernel.launch(Some(&image), &arguments, false)?)?;
+    let (output, ended) = session.finish(Instant::now() + PATIENCE);
+    fs::remove_file(&image)?;
+    ensure!(matches!(ended, Ok(Some(7))), "{ended:?}: {output}");
+    for words in ["words\0--env=D=4\0--\0A=1\0B=x=y\0", "words\0--dir=x\0"] {
+        let escaped = output.escape_debug();
+        ensure!(output.contains(words), "no {words:?} in {escaped}");
+    }
+    ensure!(!output.contains("C=3"), "what is not exported is there");
+    Ok(())
 }
 
 fn inspect(sing: &Path, image: &Path, word: &str) -> Result<()> {

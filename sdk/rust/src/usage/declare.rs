@@ -9,7 +9,8 @@
 /// `option` is followed by a value of its type. Any other argument has a type: `one` of it,
 /// `optional`, `default` (with the default), `many` or `some`, which is at least one. The types
 /// `Path` and `Program` stand for a `String` that is a path of the name space or the name of a
-/// program: a shell completes it so.
+/// program: a shell completes it so. `Pattern` stands for one that is a path specification, which the
+/// program looks for itself: a shell leaves its wildcards to the program.
 ///
 /// If `main` takes the structure, the declarations are also a part of the program's manifest.
 ///
@@ -106,10 +107,12 @@ macro_rules! arguments {
     (@count some) => { $crate::usage::Count::Some };
     // In declarations, these are texts of which the manifest says what they name.
     (@rust Path) => { $crate::usage::Texts };
+    (@rust Pattern) => { $crate::usage::Texts };
     (@rust Program) => { $crate::usage::Texts };
     (@rust $type:ident) => { $type };
     (@kind) => { $crate::usage::Kind::Text };
     (@kind Path) => { $crate::usage::Kind::Path };
+    (@kind Pattern) => { $crate::usage::Kind::Pattern };
     (@kind Program) => { $crate::usage::Kind::Program };
     (@kind $type:ident) => { <$type as $crate::usage::Value>::KIND };
     (@default) => { ::core::option::Option::None };

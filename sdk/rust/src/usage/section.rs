@@ -75,6 +75,7 @@ impl Out<'_> {
         match kind {
             Kind::Text => self.raw("\"text\""),
             Kind::Path => self.raw("\"path\""),
+            Kind::Pattern => self.raw("\"pattern\""),
             Kind::Program => self.raw("\"program\""),
             Kind::Number => self.raw("\"number\""),
             Kind::Seconds => self.raw("\"seconds\""),

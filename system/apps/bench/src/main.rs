@@ -106,7 +106,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
         Which::Disk | Which::Files | Which::Registers => {}
         Which::Basic => {
             rows.push(channels::flatness(&rows));
-            rows.push(processes::idle_memory()?);
+            rows.extend(processes::idle_memory()?);
             rows.push(processes::longest_wait()?);
         }
     }

@@ -6,8 +6,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 use sing_sdk::contracts::PingContract;
+use sing_sdk::inspect::{self, State};
 use sing_sdk::process::{Child, Exit};
-use sing_sdk::{Error, inspect, thread};
+use sing_sdk::{Error, thread, time};
 
 const PROCESSES: u32 = 20;
 
@@ -51,27 +52,64 @@ pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) {
     ));
 }
 
-/// The memory of a process that has started and waits.
-pub fn idle_memory() -> Result<Row, Error> {
-    let (_imp, exp) = PingContract::new_channel()?;
-    let child = Child::of("pong")
-        .arg("pong")
-        .endpoint("ping", exp)
-        .start()?;
-    // It runs until it waits.
-    thread::sleep(Duration::from_millis(5));
-    let id = child.id();
-    let process = inspect::processes()?
-        .into_iter()
-        .find(|p| p.id == id)
-        .ok_or(Error::NotFound)?;
-    let samples = Vec::from([process.pages as f64 * 4.0]);
-    Ok(Row {
+/// How many processes of one image there are, and how long they may take until they wait.
+const CROWD: usize = 1000;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process that waits for a message, with the other end of its channel.
+type Idle = (PingContract::Imp<PingContract::Start>, Child);
+
+fn idle() -> Result<Idle, Error> {
+    let (imp, exp) = PingContract::new_channel()?;
+    let child = Child::of("pong").arg("pong").endpoint("ping", exp);
+    Ok((imp, child.start()?))
+}
+
+/// Waits until these processes wait; the memory of each, in KiB.
+fn settled(all: &[Idle]) -> Result<Vec<f64>, Error> {
+    let until = time::uptime() + PATIENCE;
+    loop {
+        // They run until they wait.
+        thread::sleep(Duration::from_millis(5));
+        let mut ids: Vec<u32> = all.iter().map(|(_, child)| child.id()).collect();
+        ids.sort_unstable();
+        let mut processes = inspect::processes()?;
+        processes.retain(|p| ids.binary_search(&p.id).is_ok());
+        if processes.len() == all.len() && processes.iter().all(|p| p.state == State::Blocked) {
+            return Ok(processes.iter().map(|p| p.pages as f64 * 4.0).collect());
+        }
+        if time::uptime() > until {
+            return Err(Error::Timeout);
+        }
+    }
+}
+
+/// The memory of a process that has started and waits; and what each further one of its image costs
+/// the system, all in: the kernel's records, its channel and handles, and what its parent keeps.
+pub fn idle_memory() -> Result<[Row; 2], Error> {
+    let mut all = Vec::with_capacity(CROWD);
+    all.push(idle()?);
+    let first = settled(&all)?;
+    // Pages of processes, and those with the kernel's records of them.
+    let in_use = |memory: &inspect::Memory| memory.used_pages + memory.record_pages;
+    let before = in_use(&inspect::memory()?);
+    while all.len() < CROWD {
+        all.push(idle()?);
+    }
+    settled(&all)?;
+    let more = in_use(&inspect::memory()?).saturating_sub(before) * 4;
+    let row = |name: &str, unit, samples| Row {
         id: Some("T7"),
-        name: "idle process".into(),
-        unit: "KiB",
+        name: name.into(),
+        unit,
         samples,
-    })
+    };
+    let each = Vec::from([more as f64 / (CROWD - 1) as f64]);
+    let name = "each further one of its image, of 1,000";
+    Ok([
+        row("idle process", "KiB", first),
+        row(name, "KiB more", each),
+    ])
 }
 
 /// The longest time that an interrupt has waited for the kernel since the start.

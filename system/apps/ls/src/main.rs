@@ -19,7 +19,7 @@ sing_sdk::arguments! {
     long: flag "-l";
     /// Where to look; the root if left out. Of a directory all names are listed. In a pattern, * is
     /// any run of characters, ? one, [a-z] one of these, and ** as a part any number of parts.
-    paths: many Path "PATTERN";
+    paths: many Pattern "PATTERN";
 }
 
 /// Prints one name, as it is shown.
@@ -60,15 +60,18 @@ fn list(names: &mut Names, path: &str, several: bool, long: bool) -> Result<(), 
         match names.find(path) {
             Ok(found) if found.iter().all(|f| f.kind == NameKind::Directory || !long) => {}
             Ok(found) => {
-                found.iter().for_each(|f| show(f, path, long));
+                found.iter().for_each(|f| show(f, &f.path, long));
                 return Ok(());
             }
             Err(reason) => return Err(reason),
         }
+        // The path is a specification, in which brackets may stand around wildcards of a name.
+        let below = format!("{}/*", path.trim_end_matches('/'));
         if several {
-            println!("{path}:");
+            let (directory, _) = pattern::split(&below).map_err(Refusal::from)?;
+            println!("{directory}:");
         }
-        match search(names, &pattern::under(path, "*"), false, long) {
+        match search(names, &below, false, long) {
             // A service is listed as itself.
             Err(Error::Refused(Refusal::NotADirectory)) => search(names, path, true, long)?,
             listed => listed.map(|_| true)?,

@@ -18,12 +18,13 @@ pub const MOST: usize = 2 * (INSERTED + SHOWN) + INSERTED;
 pub fn ask(
     channel: ConsoleContract::Exp<ConsoleContract::Reading>,
     before: &str,
+    columns: u32,
 ) -> Result<
     ConsoleContract::Exp<ConsoleContract::Completing>,
     ConsoleContract::Exp<ConsoleContract::Reading>,
 > {
     match Text::new(before) {
-        Ok(before) => Ok(channel.send_complete(before)),
+        Ok(before) => Ok(channel.send_complete(before, columns)),
         Err(_) => Err(channel),
     }
 }

@@ -3,19 +3,20 @@
 //! The line stays on one row; a line wider than the terminal scrolls sideways. Every change redraws
 //! the row, so that the result does not depend on the terminal's former contents.
 
+use crate::history::{self, History, Search};
 use crate::keys::{Decoder, Key};
+use crate::width;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-/// Lines of history kept, and bytes in them.
-const HISTORY: usize = 500;
-const HISTORY_BYTES: usize = 128 << 10;
+/// The columns that a prompt leaves to the line at least.
+const ROOM: usize = 8;
 /// The most characters in a line; further ones are ignored.
 const LONGEST: usize = 16 << 10;
-/// The most bytes that an editor keeps: its line, the new line while an old one is shown, the
-/// history.
-pub const KEPT: usize = 2 * 4 * LONGEST + HISTORY_BYTES + HISTORY * 16;
+/// The most bytes that an editor keeps: its line, the new line while an old one is shown, the line
+/// before a search, the history.
+pub const KEPT: usize = 3 * 4 * LONGEST + history::BYTES + history::LINES * 16 + history::QUERY;
 
 /// The outcome of a key.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum Event {
     EndOfInput,
     /// Tab behind this text, in an editor with a history; the line stays.
     Complete(String),
+    /// Ctrl-Z, in an editor without a history.
+    Suspend,
 }
 
 /// An unfinished line.
@@ -53,11 +56,12 @@ pub struct Editor {
     columns: usize,
     line: Vec<char>,
     cursor: usize,
-    history: Vec<String>,
+    history: History,
     /// The history's line that is shown; the history's length if it is the new one.
     place: usize,
     /// The new line, while an old one is shown.
     unfinished: Vec<char>,
+    search: Option<Search>,
     keeps_history: bool,
 }
 
@@ -71,9 +75,10 @@ impl Editor {
             columns: 0,
             line: Vec::new(),
             cursor: 0,
-            history: Vec::new(),
+            history: History::default(),
             place: 0,
             unfinished: Vec::new(),
+            search: None,
             keeps_history,
         };
         editor.set_columns(columns);
@@ -88,6 +93,7 @@ impl Editor {
     /// Begins a line.
     pub fn begin(&mut self, prompt: &str) {
         self.prompt = prompt.into();
+        self.search = None;
         self.line.clear();
         self.cursor = 0;
         self.place = self.history.len();
@@ -104,6 +110,7 @@ impl Editor {
     /// Removes and returns unfinished text.
     pub fn take(&mut self) -> Unfinished {
         self.place = self.history.len();
+        self.search = None;
         Unfinished {
             line: core::mem::take(&mut self.line),
             cursor: core::mem::take(&mut self.cursor),
@@ -145,6 +152,14 @@ impl Editor {
     }
 
     fn key(&mut self, key: Key, out: &mut String) -> Option<Event> {
+        if self.search.is_some() {
+            if self.search(key) {
+                self.draw(out);
+                return None;
+            }
+            // The row has the search's prompt.
+            self.draw(out);
+        }
         match key {
             Key::Enter => {
                 let line: String = self.line.iter().collect();
@@ -168,19 +183,35 @@ impl Editor {
                 return Some(Event::Complete(self.line[..self.cursor].iter().collect()));
             }
             Key::Tab => self.insert(' '),
+            Key::Suspend if !self.keeps_history => {
+                self.go_to_end(out);
+                out.push_str("^Z\r\n");
+                return Some(Event::Suspend);
+            }
+            Key::Search if self.keeps_history => {
+                self.search = Some(Search {
+                    line: self.line.clone(),
+                    cursor: self.cursor,
+                    ..Search::default()
+                });
+            }
+            Key::Search | Key::Cancel | Key::Suspend => return None,
             Key::Char(c) => {
                 let at_end = self.cursor == self.line.len();
+                let len = self.line.len();
                 self.insert(c);
                 // A character at the end of the line needs no redrawing.
-                if at_end && self.prompt.chars().count() + self.line.len() < self.columns {
+                if at_end && self.line.len() > len && self.columns_taken() < self.columns {
                     out.push(c);
                     return None;
                 }
             }
-            Key::Backspace => self.delete(self.cursor.saturating_sub(1)..self.cursor),
-            Key::Delete | Key::EndOfInput => self.delete(self.cursor..self.cursor + 1),
-            Key::Left => self.cursor = self.cursor.saturating_sub(1),
-            Key::Right => self.cursor = (self.cursor + 1).min(self.line.len()),
+            Key::Backspace => self.delete(width::before(&self.line, self.cursor)..self.cursor),
+            Key::Delete | Key::EndOfInput => {
+                self.delete(self.cursor..width::after(&self.line, self.cursor));
+            }
+            Key::Left => self.cursor = width::before(&self.line, self.cursor),
+            Key::Right => self.cursor = width::after(&self.line, self.cursor),
             Key::WordLeft => self.cursor = self.word_before(),
             Key::WordRight => self.cursor = self.word_after(),
             Key::Home => self.cursor = 0,
@@ -212,18 +243,23 @@ impl Editor {
 
     /// Shows the row.
     pub fn draw(&self, out: &mut String) {
-        let prompt = self.prompt.chars().count();
+        let of_search = self.search.as_ref().map(Search::prompt);
+        let prompt = of_search.as_deref().unwrap_or(&self.prompt);
+        // The end of a prompt that is too long for the row says more than its beginning.
+        let chars: Vec<char> = prompt.chars().collect();
+        let most = self.columns - ROOM - 1;
+        let prompt = &chars[width::window(&chars, chars.len(), most)];
+        let before = width::of_all(prompt);
         // One column is left free, so that the cursor after the last character stays on the row.
-        let room = self.columns.saturating_sub(prompt + 1).max(8);
-        let first = self.cursor.saturating_sub(room);
-        let shown = self.line.iter().skip(first).take(room);
+        let room = self.columns - before - 1;
+        let shown = width::window(&self.line, self.cursor, room);
         self.hide(out);
-        out.push_str(&self.prompt);
-        out.extend(shown);
+        out.extend(prompt);
+        out.extend(&self.line[shown.clone()]);
         // A cursor at the end is in place already.
         if self.cursor < self.line.len() {
             out.push('\r');
-            let column = prompt + self.cursor - first;
+            let column = before + width::of_all(&self.line[shown.start..self.cursor]);
             if column > 0 {
                 // Writing to a string does not fail.
                 let _ = write!(out, "\x1b[{column}C");
@@ -234,6 +270,11 @@ impl Editor {
     /// Clears the row, so that other text can be printed there.
     pub fn hide(&self, out: &mut String) {
         out.push_str("\r\x1b[K");
+    }
+
+    /// The columns of the prompt and the line.
+    fn columns_taken(&self) -> usize {
+        width::of_all(&self.prompt.chars().collect::<Vec<_>>()) + width::of_all(&self.line)
     }
 
     fn insert(&mut self, c: char) {
@@ -287,19 +328,43 @@ impl Editor {
 
     /// Adds a line to the history.
     pub fn remember(&mut self, line: &str) {
-        let new = !line.trim().is_empty() && self.history.last().is_none_or(|last| last != line);
-        if self.keeps_history && new && line.len() <= HISTORY_BYTES {
-            self.history.push(line.into());
-            let mut bytes: usize = self.history.iter().map(String::len).sum();
-            let oldest = self.history.iter().take_while(|old| {
-                let drop = bytes > HISTORY_BYTES;
-                bytes -= old.len();
-                drop
-            });
-            let more = self.history.len().saturating_sub(HISTORY);
-            let oldest = oldest.count().max(more);
-            self.history.drain(..oldest);
+        if self.keeps_history {
+            self.history.remember(line);
         }
+    }
+
+    /// Takes a key while the history is searched; returns whether that was all. Another key than
+    /// those of the search ends it with what was found, and has its own effect then.
+    fn search(&mut self, key: Key) -> bool {
+        let Some(mut search) = self.search.take() else {
+            return false;
+        };
+        match key {
+            Key::Char(c) => search.extend(c, &self.history),
+            Key::Backspace => search.shorten(&self.history),
+            Key::Search => search.earlier(&self.history),
+            Key::Cancel => {
+                (self.line, self.cursor) = (search.line, search.cursor);
+                return true;
+            }
+            _ => {
+                let cursor = self.cursor;
+                if let Some(place) = search.found {
+                    self.recall(Some(place));
+                    self.cursor = cursor;
+                }
+                return false;
+            }
+        }
+        let found = search.found.and_then(|place| self.history.get(place));
+        self.line = match found {
+            Some(found) => found.chars().collect(),
+            None => search.line.clone(),
+        };
+        let at = found.and_then(|line| line[..].find(&search.text).map(|at| &line[..at]));
+        self.cursor = at.map_or(self.line.len(), |before| before.chars().count());
+        self.search = Some(search);
+        true
     }
 }
 
@@ -363,23 +428,87 @@ mod tests {
     }
 
     #[test]
-    fn the_history_is_bounded_in_lines_and_bytes() {
+    fn the_history_is_searched() {
         let mut e = Editor::new(80, true);
-        for i in 0..HISTORY + 10 {
-            e.remember(&format!("short {i}"));
+        for l in ["echo one\r", "cat two\r", "echo three\r"] {
+            e.begin("> ");
+            typed(&mut e, l.as_bytes());
         }
-        assert_eq!(
-            (e.history.len(), e.history[0].as_str()),
-            (HISTORY, "short 10")
+        for (keys, line) in [
+            (&b"\x12echo\r"[..], "echo three"),
+            (b"\x12echo\x12\r", "echo one"),
+            (b"\x12tow\x7f\x7fw\r", "cat two"),
+            // The cursor is where the text begins, and other keys edit the line.
+            (b"\x12two\x1b[Cx\r", "cat txwo"),
+            (b"\x12three\x05!\r", "echo three!"),
+            (b"\x12one\x01\x06\x06\x0b\x1b[F2\r", "ec2"),
+            // As it was before.
+            (b"new\x02\x12one\x07!\r", "ne!w"),
+            // Nothing is found: the line stays.
+            (b"new\x12zzz\r", "new"),
+            (b"\x12\x12\x12new\x7f\x7f\x7f\x07\r", ""),
+        ] {
+            let mut e2 = Editor::new(80, true);
+            for l in ["echo one", "cat two", "echo three"] {
+                e2.remember(l);
+            }
+            e2.begin("> ");
+            let got = typed(&mut e2, keys);
+            assert_eq!(got, Some(Event::Line(line.into())), "{keys:?}");
+        }
+        let mut out = String::new();
+        e.begin("> ");
+        b"\x12ca".iter().for_each(|&b| drop(e.feed(b, &mut out)));
+        assert!(
+            out.ends_with("\r\x1b[K(search 'ca'): cat two\r\x1b[15C"),
+            "{out:?}"
         );
-        for i in 0..20 {
-            e.remember(&format!("{i:>60000}"));
+        out.clear();
+        b"z".iter().for_each(|&b| drop(e.feed(b, &mut out)));
+        assert!(out.contains("(nothing with 'caz'): cat two"), "{out:?}");
+        // For a job there is none, and Ctrl-Z suspends it.
+        let mut job = Editor::new(80, false);
+        job.begin("");
+        assert_eq!(typed(&mut job, b"\x12a\r"), Some(Event::Line("a".into())));
+        assert_eq!(typed(&mut job, b"a\x1a"), Some(Event::Suspend));
+        assert_eq!(
+            typed(&mut e, b"\x07\x1a\x1ax\r"),
+            Some(Event::Line("x".into()))
+        );
+    }
+
+    #[test]
+    fn wide_and_combining_characters_are_edited() {
+        assert_eq!(line("日本語\x7f\x02x".as_bytes()), "日x本");
+        assert_eq!(line("e\u{301}x\x02\x02y".as_bytes()), "ye\u{301}x");
+        assert_eq!(line("ae\u{301}\x7f".as_bytes()), "a");
+        assert_eq!(line("e\u{301}x\x01\x04".as_bytes()), "x");
+        let mut e = Editor::new(20, true);
+        let mut out = String::new();
+        e.resume("日> ", Unfinished::default(), &mut out);
+        for b in "日本x\x02\x02".bytes() {
+            out.clear();
+            e.feed(b, &mut out);
         }
-        let bytes: usize = e.history.iter().map(String::len).sum();
-        assert!(bytes <= HISTORY_BYTES && e.history.len() == 2);
-        assert!(e.history[1].ends_with("19") && e.history[0].ends_with("18"));
-        e.remember("short");
-        assert_eq!(e.history.len(), 3);
+        // The cursor is behind four columns of prompt and two of line.
+        assert_eq!(out, "\r\x1b[K日> 日本x\r\x1b[6C");
+        // Twenty columns have room for seven of these behind the prompt, and the cursor.
+        e.begin("日> ");
+        for b in "語".repeat(30).bytes() {
+            out.clear();
+            e.feed(b, &mut out);
+        }
+        assert_eq!(out, format!("\r\x1b[K日> {}", "語".repeat(7)));
+    }
+
+    #[test]
+    fn a_long_prompt_leaves_room() {
+        let mut e = Editor::new(20, true);
+        let mut out = String::new();
+        e.begin(&"p".repeat(40));
+        typed(&mut e, b"abc");
+        e.draw(&mut out);
+        assert_eq!(out, format!("\r\x1b[K{}abc", "p".repeat(11)));
     }
 
     #[test]

@@ -1,14 +1,21 @@
 //! Typing for the job in the foreground.
 
-use crate::input::Job;
+use crate::input::{self, Job};
 use crate::server::{FOR_JOB, LINE_BYTES, LINES, Line, Server};
 use alloc::string::String;
+use alloc::vec::Vec;
 use console::editor::Event;
+
+/// The most jobs that are kept while they are suspended; the oldest ones lose their input.
+const SUSPENDED: usize = 64;
 
 impl Server {
     /// Moves typed text to the job, as far as it takes it.
     pub(crate) fn pump_job(&mut self) {
         self.short = false;
+        if self.terminal() && self.job.as_ref().is_some_and(Job::takes_keys) {
+            return self.pump_keys();
+        }
         if self.terminal() {
             self.edit_for_job();
         }
@@ -43,7 +50,8 @@ impl Server {
         if self.is_full() && self.typed.skip_to_interrupt() {
             self.interrupt_job();
         }
-        while !self.is_full()
+        while self.job.is_some()
+            && !self.is_full()
             && !self.screen.is_far_behind()
             && let Some(byte) = self.typed.byte()
         {
@@ -61,10 +69,69 @@ impl Server {
                 }
                 Some(Event::EndOfInput) => self.lines.push_back(Line::End),
                 Some(Event::Interrupt) => self.interrupt_job(),
+                Some(Event::Suspend) => self.suspend_job(),
                 // Tab is a space for a job.
                 Some(Event::Complete(_)) | None => {}
             }
         }
+    }
+
+    /// Gives the job the keys that were typed. Ctrl-C and Ctrl-Z are for the console, as soon as they
+    /// come.
+    fn pump_keys(&mut self) {
+        if self.typed.skip_to_interrupt() {
+            return self.interrupt_job();
+        }
+        let wants = self.job.as_ref().is_some_and(Job::wants);
+        let mut keys = Vec::new();
+        let mut suspended = false;
+        while !suspended && let Some(byte) = self.typed.byte() {
+            suspended = byte == input::SUSPEND;
+            if !suspended {
+                keys.push(byte);
+            }
+        }
+        if wants && !keys.is_empty() {
+            self.note();
+            let given = self.job.as_mut().map_or(Ok(()), |job| job.give(keys));
+            keys = given.err().unwrap_or_default();
+            self.short = !keys.is_empty();
+        }
+        self.typed.put_back(&keys);
+        if suspended {
+            self.suspend_job();
+        } else if self.typed.at_end()
+            && let Some(job) = &mut self.job
+            && job.wants()
+        {
+            job.end_input();
+        }
+    }
+
+    /// Ctrl-Z: the job leaves the foreground, and keeps its input.
+    fn suspend_job(&mut self) {
+        let Some(mut job) = self.job.take() else {
+            return;
+        };
+        let number = self.last_suspended.wrapping_add(1);
+        if !job.suspend(number) {
+            // An interrupt is on its way.
+            self.job = Some(job);
+            return;
+        }
+        self.last_suspended = number;
+        self.suspended.retain(|(_, job)| !job.is_over());
+        if self.suspended.len() >= SUSPENDED {
+            self.suspended.remove(0);
+        }
+        self.suspended.push((number, job));
+    }
+
+    /// The job with this number is in the foreground again.
+    pub(crate) fn take_again(&mut self, number: u32) {
+        let place = self.suspended.iter().position(|(n, _)| *n == number);
+        let job = place.map(|place| self.suspended.remove(place).1);
+        self.job = job.and_then(|mut job| job.again().then_some(job));
     }
 
     /// Whether the most lines allowed are waiting for the job.

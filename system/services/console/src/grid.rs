@@ -5,6 +5,7 @@
 //! - Whatever the arguments, an operation touches no cell twice, and moves no row twice; a scroll
 //!   touches one row.
 
+use crate::width;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -97,10 +98,23 @@ impl Grid {
 
     /// Puts a character at the cursor, which goes on.
     pub fn put(&mut self, character: char, colours: Colours) {
-        if self.full {
+        let width = width::of(character);
+        // A cell has one character: what combines with it is not shown.
+        if width == 0 {
+            return;
+        }
+        // One that takes two columns begins a row if only one is left.
+        if self.full || width > 1 && self.columns > 1 && self.column + 1 == self.columns {
             self.column = 0;
             self.line_feed(colours);
         }
+        self.set(character, colours);
+        if width > 1 && !self.full {
+            self.set(' ', colours);
+        }
+    }
+
+    fn set(&mut self, character: char, colours: Colours) {
         self.rows[self.row][self.column] = Cell { character, colours };
         self.full = self.column + 1 == self.columns;
         self.column += usize::from(!self.full);
@@ -234,6 +248,19 @@ mod tests {
     fn text(grid: &Grid) -> String {
         let row = |row| grid.text(row).chars().next().unwrap_or('.');
         (0..grid.size().1).map(row).collect()
+    }
+
+    #[test]
+    fn wide_characters_take_two_cells() {
+        let mut grid = Grid::new(3, 2).unwrap();
+        for c in "a日本e\u{301}".chars() {
+            grid.put(c, PLAIN);
+        }
+        let text = |row| grid.text(row);
+        assert_eq!((text(0).trim_end(), text(1).trim_end()), ("a日", "本 e"));
+        let mut narrow = Grid::new(1, 2).unwrap();
+        "日本語".chars().for_each(|c| narrow.put(c, PLAIN));
+        assert_eq!(narrow.text(0).trim_end(), "本");
     }
 
     #[test]

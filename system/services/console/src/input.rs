@@ -11,6 +11,8 @@ use sing_sdk::rt::{Closed, Endpoint, Handle, Vector, Waitable};
 pub const MOST: usize = 64 << 10;
 /// Ctrl-C.
 const INTERRUPT: u8 = 3;
+/// Ctrl-Z.
+pub const SUSPEND: u8 = 26;
 
 /// Bytes from the device that no reader has taken yet.
 #[derive(Default)]
@@ -110,6 +112,7 @@ enum Pipe {
 enum Told {
     No(JobContract::Imp<JobContract::Start>),
     Interrupt(JobContract::Imp<JobContract::Told>),
+    Suspend(JobContract::Imp<JobContract::Suspended>),
     Over,
 }
 
@@ -117,6 +120,8 @@ enum Told {
 pub struct Job {
     told: Told,
     pipe: Pipe,
+    /// Whether it gets keys as they are typed.
+    keys: bool,
 }
 
 /// Ends of a predecessor's job in the foreground, as they come.
@@ -124,6 +129,7 @@ pub struct Job {
 pub struct Found {
     told: Option<Told>,
     pipe: Option<Pipe>,
+    keys: bool,
 }
 
 impl Found {
@@ -136,7 +142,8 @@ impl Found {
     }
 
     /// Takes an end of the job's input. Text on its way is the job's.
-    pub fn take_input(&mut self, endpoint: Endpoint) {
+    pub fn take_input(&mut self, endpoint: Endpoint, keys: bool) {
+        self.keys = keys;
         self.pipe = match endpoint.cast() {
             Ok(channel) => Some(Pipe::Ready(channel)),
             Err(other) => other.cast().ok().map(|c| Pipe::Waiting(c, Vec::new())),
@@ -148,6 +155,7 @@ impl Found {
         Some(Job {
             told: self.told?,
             pipe: self.pipe.unwrap_or(Pipe::Closed),
+            keys: self.keys,
         })
     }
 }
@@ -157,12 +165,72 @@ impl Job {
     pub fn new(
         job: JobContract::Imp<JobContract::Start>,
         input: PipeContract::Imp<PipeContract::Start>,
+        keys: bool,
     ) -> Job {
-        legacy::keep(&job, Left::Job as u32);
-        legacy::keep(&input, Left::Input as u32);
-        Job {
+        let job = Job {
             told: Told::No(job),
             pipe: Pipe::Ready(input),
+            keys,
+        };
+        let input = if keys { Left::Keys } else { Left::Input };
+        job.leave(Left::Job, input);
+        job
+    }
+
+    /// Leaves its ends to the next console as these.
+    fn leave(&self, job: Left, input: Left) {
+        match &self.told {
+            Told::No(c) => legacy::keep(c, job as u32),
+            Told::Interrupt(c) => legacy::keep(c, job as u32),
+            Told::Suspend(c) => legacy::keep(c, job as u32),
+            Told::Over => {}
+        }
+        match &self.pipe {
+            Pipe::Ready(c) => legacy::keep(c, input as u32),
+            Pipe::Waiting(c, _) => legacy::keep(c, input as u32),
+            Pipe::Closed => {}
+        }
+    }
+
+    /// Whether it gets keys as they are typed.
+    pub fn takes_keys(&self) -> bool {
+        self.keys
+    }
+
+    /// Tells it that it is suspended, under this number; false if it cannot be told now.
+    pub fn suspend(&mut self, number: u32) -> bool {
+        self.told = match core::mem::replace(&mut self.told, Told::Over) {
+            Told::No(c) => Told::Suspend(c.send_suspend(number)),
+            other => other,
+        };
+        let suspended = matches!(self.told, Told::Suspend(_));
+        if suspended {
+            // Text on its way is the job's from now on.
+            if let Pipe::Waiting(_, written) = &mut self.pipe {
+                *written = Vec::new();
+            }
+            // The next console is not to take it for the one in the foreground.
+            self.leave(Left::Suspended, Left::Suspended);
+        }
+        suspended
+    }
+
+    /// It goes on in the foreground, as the shell has answered; false if it has ended.
+    pub fn again(&mut self) -> bool {
+        self.told = match core::mem::replace(&mut self.told, Told::Over) {
+            Told::Suspend(c) => c.recv_resumed().map_or(Told::Over, Told::No),
+            _ => Told::Over,
+        };
+        let input = if self.keys { Left::Keys } else { Left::Input };
+        self.leave(Left::Job, input);
+        !matches!(self.told, Told::Over)
+    }
+
+    /// Whether it has ended while it was suspended.
+    pub fn is_over(&self) -> bool {
+        match &self.told {
+            Told::Suspend(c) => c.is_ready(),
+            _ => true,
         }
     }
 
@@ -171,6 +239,7 @@ impl Job {
         match &self.told {
             Told::No(c) => c.handle(),
             Told::Interrupt(c) => c.handle(),
+            Told::Suspend(c) => c.handle(),
             Told::Over => Handle::NONE,
         }
     }
@@ -197,7 +266,7 @@ impl Job {
         self.told = match core::mem::replace(&mut self.told, Told::Over) {
             Told::Interrupt(c) => c.recv_ack().map_or(Told::Over, Told::No),
             // It may not send in this state, so the channel is closed.
-            Told::No(_) | Told::Over => Told::Over,
+            Told::No(_) | Told::Suspend(_) | Told::Over => Told::Over,
         };
         !matches!(self.told, Told::Over)
     }

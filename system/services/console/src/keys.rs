@@ -44,6 +44,12 @@ pub enum Key {
     Clear,
     /// Complete the word.
     Tab,
+    /// Ctrl-R: search the history.
+    Search,
+    /// Ctrl-G: end that search, with the line as it was.
+    Cancel,
+    /// Ctrl-Z.
+    Suspend,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,13 +120,16 @@ impl Decoder {
             0x04 => Key::EndOfInput,
             0x05 => Key::End,
             0x06 => Key::Right,
+            0x07 => Key::Cancel,
             0x08 | 0x7f => Key::Backspace,
             0x0b => Key::KillToEnd,
             0x0c => Key::Clear,
             0x0e => Key::Down,
             0x10 => Key::Up,
+            0x12 => Key::Search,
             0x15 => Key::KillToStart,
             0x17 => Key::KillWord,
+            0x1a => Key::Suspend,
             b'\t' => Key::Tab,
             b if b < 0x20 => return None,
             b => Key::Char(char::from(b)),

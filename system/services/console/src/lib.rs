@@ -8,5 +8,7 @@ extern crate alloc;
 pub mod editor;
 pub mod emulator;
 pub mod grid;
+pub mod history;
 pub mod keys;
 pub mod typing;
+pub mod width;

@@ -44,6 +44,7 @@ sing_sdk::manifest! {
           shell.ReadLine? -> Asked;
           shell.Show? -> shell.AckShow! -> Ready;
           shell.Foreground? -> shell.AckForeground! -> Ready;
+          shell.Again? -> shell.AckAgain! -> Ready;
           shell.Flush? -> shell.AckFlush! -> Ready;
           shell.ChannelClosed? -> end;
           names.Bind! -> ( names.AckBind? -> Ready or names.NakBind? -> Ready or names.ChannelClosed? -> ReadyLost );
@@ -62,6 +63,7 @@ sing_sdk::manifest! {
           shell.ReadLine? -> AskedLost;
           shell.Show? -> shell.AckShow! -> ReadyLost;
           shell.Foreground? -> shell.AckForeground! -> ReadyLost;
+          shell.Again? -> shell.AckAgain! -> ReadyLost;
           shell.Flush? -> shell.AckFlush! -> ReadyLost;
           shell.ChannelClosed? -> end;
         }

@@ -84,6 +84,9 @@ pub struct Server {
     /// An unfinished line, left over from a job that has ended.
     unfinished: Unfinished,
     pub(crate) job: Option<Job>,
+    /// Those that are suspended, by their numbers, and the last number.
+    pub(crate) suspended: Vec<(u32, Job)>,
+    pub(crate) last_suspended: u32,
     /// There was no memory for the job's input.
     pub(crate) short: bool,
     /// The rest of an ignored line for the shell is to come.
@@ -119,6 +122,8 @@ impl Server {
             lines: VecDeque::new(),
             unfinished: Unfinished::default(),
             job: None,
+            suspended: Vec::new(),
+            last_suspended: 0,
             short: false,
             cut: false,
             prompt: String::new(),
@@ -212,6 +217,7 @@ impl Server {
             }
             if select.tag(device).is_some() {
                 self.device.acknowledge();
+                self.measure(matches!(shell, Shell::Reading(_)));
             }
             if select.tag(room).is_some() {
                 self.room.acknowledge();
@@ -260,11 +266,35 @@ impl Server {
         let mut typed = Vec::new();
         self.attached.hear(ready, &mut typed);
         self.typed.add(&typed);
+        self.set_columns();
+    }
+
+    fn set_columns(&mut self) {
         if let Some((columns, _)) = self.smallest() {
             for editor in &mut self.editors {
                 editor.set_columns(columns as usize);
             }
         }
+    }
+
+    /// Looks whether the terminal has another size now; a line that is being typed is shown anew.
+    fn measure(&mut self, reading: bool) {
+        let size = self.size.and_then(|_| sing_sdk::console::size());
+        if size.is_none() || size == self.size {
+            return;
+        }
+        self.size = size;
+        self.set_columns();
+        if reading {
+            let mut text = String::new();
+            self.editors[FOR_SHELL].draw(&mut text);
+            self.screen.edited(&text);
+        }
+    }
+
+    /// The columns of the terminal; 0 if there is none.
+    fn columns(&self) -> u32 {
+        self.smallest().map_or(0, |(columns, _)| columns)
     }
 
     /// Columns and rows that all terminals have.
@@ -339,7 +369,7 @@ impl Server {
                 }
                 Shell::Ready(next.send_ack_show())
             }
-            Ready::Foreground(job, input, next) => {
+            Ready::Foreground(job, input, keys, next) => {
                 self.end_job();
                 self.editors[FOR_JOB].begin("");
                 if !self.unfinished.is_empty() {
@@ -348,8 +378,14 @@ impl Server {
                     let unfinished = core::mem::take(&mut self.unfinished);
                     self.editors[FOR_JOB].resume("", unfinished, &mut String::new());
                 }
-                self.job = Some(Job::new(job, input));
+                self.job = Some(Job::new(job, input, keys));
                 Shell::Ready(next.send_ack_foreground())
+            }
+            Ready::Again(number, next) => {
+                self.end_job();
+                self.editors[FOR_JOB].begin("");
+                self.take_again(number);
+                Shell::Ready(next.send_ack_again())
             }
             Ready::Flush(next) => Shell::Flushing(next, None),
             Ready::Closed => return None,
@@ -436,17 +472,19 @@ impl Server {
                     self.editors[FOR_SHELL].complete(" ", "", &mut text);
                     self.screen.edited(&text);
                 }
-                Some(Event::Complete(before)) => match completion::ask(channel, &before) {
-                    Ok(next) => return Shell::Completing(next),
-                    Err(same) => channel = same,
-                },
+                Some(Event::Complete(before)) => {
+                    match completion::ask(channel, &before, self.columns()) {
+                        Ok(next) => return Shell::Completing(next),
+                        Err(same) => channel = same,
+                    }
+                }
                 Some(Event::Line(mut line)) => {
                     line.push('\n');
                     return self.answer(channel, line.into_bytes());
                 }
                 Some(Event::Interrupt) => return Shell::Ready(channel.send_interrupted()),
                 Some(Event::EndOfInput) => return Shell::Ready(channel.send_end_of_input()),
-                None => {}
+                Some(Event::Suspend) | None => {}
             }
         }
         if self.typed.at_end() {

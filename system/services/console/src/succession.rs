@@ -16,6 +16,11 @@ pub enum Left {
     Job,
     Input,
     Names,
+    /// The input of a job that takes keys.
+    Keys,
+    /// Ends of a job that is suspended. Its channel ends with this console, which tells the shell to
+    /// go on without.
+    Suspended,
 }
 
 impl Server {
@@ -31,7 +36,9 @@ impl Server {
             match tag {
                 tag if tag == Left::Shell as u32 => shell = Some(endpoint),
                 tag if tag == Left::Job as u32 => job.take_told(endpoint),
-                tag if tag == Left::Input as u32 => job.take_input(endpoint),
+                tag if tag == Left::Input as u32 => job.take_input(endpoint, false),
+                tag if tag == Left::Keys as u32 => job.take_input(endpoint, true),
+                tag if tag == Left::Suspended as u32 => drop(endpoint),
                 tag if tag == Left::Names as u32 => self.attached.take_over(endpoint),
                 _ => self.outputs.take_over(endpoint),
             }
@@ -51,7 +58,8 @@ impl Server {
     /// The shell's channel in the state in which a predecessor has left it.
     fn resume(&self, shell: Endpoint) -> Option<Shell> {
         use ConsoleContract::{
-            Completing, Exp, Flushing, Reading, Ready, Ready_Foreground, Ready_Show, Start,
+            Completing, Exp, Flushing, Reading, Ready, Ready_Again, Ready_Foreground, Ready_Show,
+            Start,
         };
         let other = match shell.cast::<Exp<Ready>>() {
             Ok(channel) => return Some(Shell::Ready(channel)),
@@ -74,6 +82,10 @@ impl Server {
         };
         let other = match other.cast::<Exp<Ready_Foreground>>() {
             Ok(channel) => return Some(Shell::Ready(channel.send_ack_foreground())),
+            Err(other) => other,
+        };
+        let other = match other.cast::<Exp<Ready_Again>>() {
+            Ok(channel) => return Some(Shell::Ready(channel.send_ack_again())),
             Err(other) => other,
         };
         let other = match other.cast::<Exp<Completing>>() {

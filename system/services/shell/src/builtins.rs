@@ -1,12 +1,12 @@
 //! Built-in commands: those that act on the shell's own state.
 
+use crate::jobs;
 use crate::session::Session;
 use crate::words;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
-use shell::paths;
-use sing_sdk::process::{self, Exit, stop};
+use shell::{paths, variables};
+use sing_sdk::process;
 use sing_sdk::usage::{Given, Refused, Usage};
 use sing_sdk::{Error, pattern};
 
@@ -42,12 +42,30 @@ mod directory {
 }
 
 /// Arguments of a command that forgets variables.
-mod variables {
+mod forgotten {
     use alloc::string::String;
 
     sing_sdk::arguments! {
         /// The variables.
         names: some String "NAME";
+    }
+}
+
+/// Arguments of a command that explains a program.
+mod manual {
+    sing_sdk::arguments! {
+        /// The program.
+        program: one Program "PROGRAM";
+    }
+}
+
+/// Arguments of the command that puts variables into the environment.
+mod environment {
+    use alloc::string::String;
+
+    sing_sdk::arguments! {
+        /// The variables, each with a value or as it is.
+        variables: some String "NAME[=VALUE]";
     }
 }
 
@@ -107,6 +125,12 @@ const ALL: &[Builtin] = &[
         run: help,
     },
     Builtin {
+        name: "man",
+        about: "explains a program, with what it is given: man PROGRAM",
+        usage: manual::USAGE,
+        run: manual,
+    },
+    Builtin {
         name: "cd",
         about: "chooses where paths without a / before them begin: cd [PATH]",
         usage: directory::USAGE,
@@ -121,11 +145,35 @@ const ALL: &[Builtin] = &[
     Builtin {
         name: "unset",
         about: "forgets variables: unset NAME…",
-        usage: variables::USAGE,
+        usage: forgotten::USAGE,
         run: unset,
     },
+    Builtin {
+        name: "export",
+        about: "puts variables into the environment of ordinary programs: export NAME[=VALUE]…",
+        usage: environment::USAGE,
+        run: export,
+    },
+    plain("env", "shows that environment", |session, _, out| {
+        for (name, value) in session.variables.exported() {
+            out.push_str(&format!("{name}={value}\n"));
+        }
+        0
+    }),
     plain("uptime", "says how long the system runs", uptime),
-    plain("jobs", "lists jobs in the background", jobs),
+    plain("jobs", "lists jobs in the background or suspended", jobs),
+    Builtin {
+        name: "fg",
+        about: "puts a job into the foreground, also one that Ctrl-Z has suspended: fg [JOB]",
+        usage: jobs::USAGE,
+        run: foreground,
+    },
+    Builtin {
+        name: "bg",
+        about: "lets a suspended job go on in the background: bg [JOB]",
+        usage: jobs::USAGE,
+        run: background,
+    },
     plain("wait", "waits for all jobs in the background", wait),
     Builtin {
         name: "time",
@@ -211,6 +259,10 @@ fn help(session: &mut Session, given: &Given, out: &mut String) -> i32 {
         "A 2> Y",
         "the errors of A go to Y; A 2>> Y at its end; A 2>&1 where its output goes",
     );
+    line(
+        "*, ?, [a-z]",
+        "stand for the names that match, ** for any number of directories; quotes turn them off",
+    );
     line("$?", "the last status");
     line(
         "NAME=VALUE",
@@ -233,38 +285,35 @@ fn help(session: &mut Session, given: &Given, out: &mut String) -> i32 {
 }
 
 fn jobs(session: &mut Session, _: &Given, out: &mut String) -> i32 {
-    for (number, job) in &session.jobs {
-        let ids: Vec<String> = job.ids().map(|id| id.to_string()).collect();
-        let state = if job.has_ended() { "ended" } else { "runs" };
-        out.push_str(&format!(
-            "[{number}] {} {state}: {}\n",
-            ids.join(" "),
-            job.text
-        ));
-    }
+    session.list_jobs(out);
     0
 }
 
+fn foreground(session: &mut Session, given: &Given, out: &mut String) -> i32 {
+    // In a pipeline, that is what the person sees.
+    if session.foreground.is_some() {
+        out.push_str("fg: stands alone on its line\n");
+        return process::status::USAGE;
+    }
+    session.to_foreground(jobs::Arguments::of(given).job, out)
+}
+
+fn background(session: &mut Session, given: &Given, out: &mut String) -> i32 {
+    session.to_background(jobs::Arguments::of(given).job, out)
+}
+
 fn wait(session: &mut Session, _: &Given, _: &mut String) -> i32 {
-    let mut status = 0;
     // Ctrl-C ends the job that is waited for. In a pipeline it goes to the pipeline.
     let of_pipeline = session.foreground.take();
     let in_pipeline = of_pipeline.is_some();
-    let mut foreground = match of_pipeline {
+    let foreground = match of_pipeline {
         Some(told) => Some(told),
-        None => match session.console.foreground() {
+        None => match session.console.foreground(false) {
             Ok(foreground) => Some(foreground.job),
             Err(_) => return 1,
         },
     };
-    for (number, job) in core::mem::take(&mut session.jobs) {
-        let text = job.text.clone();
-        if let Some((_, exit)) = job.wait(&mut foreground).stages.last() {
-            status = exit.status();
-            session.interrupted |= *exit == Exit::Stopped(stop::INTERRUPTED);
-            session.say(&format!("[{number}] {exit}: {text}"));
-        }
-    }
+    let (status, foreground) = session.wait_for_jobs(foreground);
     if in_pipeline {
         session.foreground = foreground;
     }
@@ -295,6 +344,48 @@ fn change_directory(session: &mut Session, given: &Given, out: &mut String) -> i
     1
 }
 
+fn manual(_: &mut Session, given: &Given, out: &mut String) -> i32 {
+    let name = manual::Arguments::of(given).program;
+    let known = match find(&name) {
+        Some(builtin) => Some(format!(
+            "{name}: {}\n\n{}\n\nA part of the shell.",
+            builtin.about,
+            builtin.usage.text(&name)
+        )),
+        None => words::manual(&name),
+    };
+    let status = match known {
+        Some(_) => 0,
+        None => process::status::NO_PROGRAM,
+    };
+    out.push_str(&known.unwrap_or_else(|| words::no_program(&name)));
+    out.push('\n');
+    status
+}
+
+fn export(session: &mut Session, given: &Given, out: &mut String) -> i32 {
+    let mut status = 0;
+    for word in environment::Arguments::of(given).variables {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.as_str(), None),
+        };
+        let done = match variables::is_name(name) {
+            false => Err(format!("`{name}` is no name of a variable")),
+            true => value
+                .map_or(Ok(()), |value| {
+                    session.variables.set(name.into(), value.into())
+                })
+                .and_then(|()| session.variables.export(name)),
+        };
+        if let Err(reason) = done {
+            out.push_str(&format!("export: {reason}\n"));
+            status = 1;
+        }
+    }
+    status
+}
+
 fn set(session: &mut Session, _: &Given, out: &mut String) -> i32 {
     for (name, value) in session.variables.all() {
         // As it can be typed again, and shown on one line.
@@ -306,7 +397,7 @@ fn set(session: &mut Session, _: &Given, out: &mut String) -> i32 {
 
 fn unset(session: &mut Session, given: &Given, out: &mut String) -> i32 {
     let mut status = 0;
-    for name in variables::Arguments::of(given).names {
+    for name in forgotten::Arguments::of(given).names {
         if !session.variables.unset(&name) {
             out.push_str(&format!("unset: {name}: there is no such variable\n"));
             status = 1;

@@ -151,7 +151,7 @@ fn by<D: Declaration>(
         return Candidates::of(options.chain(["--help".into()]), word);
     }
     match next.value.map(|place| all[place].kind()) {
-        Some(Kind::Path) => paths(session, word),
+        Some(Kind::Path | Kind::Pattern) => paths(session, word),
         Some(Kind::Program) => commands(session, word),
         Some(Kind::Choice(words)) => {
             let mut all = Vec::new();

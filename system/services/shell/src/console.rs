@@ -91,7 +91,8 @@ impl Console {
             Reading::Line(text, next) => (Read::Line(text.to_lossy()), next),
             Reading::Interrupted(next) => (Read::Interrupted, next),
             Reading::EndOfInput(next) => (Read::End, next),
-            Reading::Complete(before, next) => {
+            Reading::Complete(before, columns, next) => {
+                self.columns = columns;
                 self.completing = Some(next);
                 return Ok(Asked::Complete(before.to_lossy()));
             }
@@ -108,12 +109,19 @@ impl Console {
         Ok(imp)
     }
 
-    /// Puts a job into the foreground.
-    pub fn foreground(&mut self) -> Result<Foreground, Error> {
+    /// Puts a job into the foreground; `keys`: it gets them as they are typed.
+    pub fn foreground(&mut self, keys: bool) -> Result<Foreground, Error> {
         let (told, job) = JobContract::new_channel()?;
         let (typed, input) = PipeContract::new_channel()?;
-        self.channel = Some(self.take()?.call_foreground(told, typed).ack_foreground()?);
+        let asked = self.take()?.call_foreground(told, typed, keys);
+        self.channel = Some(asked.ack_foreground()?);
         Ok(Foreground { job, input })
+    }
+
+    /// Puts a job that was suspended with this number into the foreground again.
+    pub fn again(&mut self, number: u32) -> Result<(), Error> {
+        self.channel = Some(self.take()?.call_again(number).ack_again()?);
+        Ok(())
     }
 
     /// Waits until all output is shown.

@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use shell::glob::Glob;
 use sing_sdk::io::NOBODY_READS;
 use sing_sdk::process::{Exit, NotMade};
 
@@ -26,6 +27,8 @@ pub const MERGER: &str = "merge";
 pub struct Stage {
     /// The program and its arguments; never empty.
     pub words: Vec<String>,
+    /// What the wildcards of each word mean; those behind the end have none.
+    pub globs: Vec<Option<Glob>>,
     /// Where its errors go; to the console if nowhere else.
     pub errors: Option<Errors>,
 }
@@ -44,8 +47,15 @@ impl Stage {
     pub fn of(words: Vec<String>) -> Stage {
         Stage {
             words,
+            globs: Vec::new(),
             errors: None,
         }
+    }
+
+    /// Takes this many words off its front.
+    pub fn skip(&mut self, count: usize) {
+        self.words.drain(..count);
+        self.globs.drain(..count.min(self.globs.len()));
     }
 
     /// The command as shown to the person.
@@ -70,7 +80,7 @@ pub fn writer(path: &str, append: bool) -> Vec<String> {
 }
 
 /// The files of a pipeline.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Files {
     /// The one that the first command reads.
     pub input: Option<String>,

@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+pub mod glob;
 pub mod nearby;
 pub mod parse;
 pub mod paths;

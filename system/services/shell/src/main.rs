@@ -14,6 +14,7 @@ mod builtins;
 mod complete;
 mod console;
 mod files;
+mod jobs;
 mod pipeline;
 mod session;
 mod words;
@@ -38,6 +39,7 @@ sing_sdk::manifest! {
           console.ReadLine! -> Asked;
           console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> Mute );
           console.Foreground! -> ( console.AckForeground? -> Running or console.ChannelClosed? -> Mute );
+          console.Again! -> ( console.AckAgain? -> Running or console.ChannelClosed? -> Mute );
           console.Flush! -> ( console.AckFlush? -> Running or console.ChannelClosed? -> Mute );
           names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
           names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
@@ -60,6 +62,7 @@ sing_sdk::manifest! {
           console.ReadLine! -> AskedLost;
           console.Show! -> ( console.AckShow? -> Lost or console.ChannelClosed? -> Leaving );
           console.Foreground! -> ( console.AckForeground? -> Lost or console.ChannelClosed? -> Leaving );
+          console.Again! -> ( console.AckAgain? -> Lost or console.ChannelClosed? -> Leaving );
           console.Flush! -> ( console.AckFlush? -> Lost or console.ChannelClosed? -> Leaving );
           skip -> end;
         }

@@ -1,9 +1,9 @@
 //! Starting commands as SIPs connected by pipes, and waiting for them.
 
 use crate::console::Foreground;
-use crate::files::{self, Errors, Stage};
+use crate::files::{self, Errors, Files, Stage};
 use crate::session::{RETRY, Session};
-use crate::words::{Doer, manifest};
+use crate::words::{self, Doer, manifest};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,7 +22,29 @@ pub type Out = PipeContract::Imp<PipeContract::Start>;
 pub struct Job {
     /// The commands, as shown to the person.
     pub text: String,
+    /// The files of the pipeline.
+    pub files: Files,
+    /// The status of the last command, if the shell has done it itself.
+    pub own: Option<i32>,
     children: Vec<Member>,
+    /// Whether it was suspended, and does not go on yet.
+    suspended: bool,
+    /// What the console has for the next time that it is in the foreground.
+    held: Option<Held>,
+}
+
+/// A job's channel to the console, which keeps the job's input under a number.
+pub struct Held {
+    pub number: u32,
+    pub told: JobContract::Exp<JobContract::Suspended>,
+}
+
+/// What a wait for a job has come to.
+pub enum Waited {
+    /// All of it has ended.
+    Ended(Ended),
+    /// Ctrl-Z: it does not go on until it is resumed.
+    Suspended(Job),
 }
 
 /// A child with the name of its program.
@@ -79,7 +101,8 @@ pub fn start<'a>(
     let (foreground, mut stdin) = if background {
         (None, None)
     } else {
-        let foreground = making.session.console.foreground();
+        let keys = matches!(doers.first(), Some(Doer::Program(first)) if takes_keys(first));
+        let foreground = making.session.console.foreground(keys);
         let Foreground { job, input } = foreground.map_err(failed("console"))?;
         (Some(job), Some(input))
     };
@@ -196,6 +219,13 @@ impl Making<'_> {
     }
 }
 
+/// The start-up endpoint of a program that gets keys as they are typed, in the place of `stdin`.
+const KEYS: &str = "keys";
+
+fn takes_keys(manifest: &Manifest) -> bool {
+    manifest.endpoints.iter().any(|e| e.name == KEYS)
+}
+
 /// Makes a child, with those endpoints of the shell that its manifest names.
 fn create(
     session: &mut Session,
@@ -209,9 +239,11 @@ fn create(
         let mut all = manifest.endpoints.iter().filter(|e| !e.many);
         all.any(|e| e.name == name && e.contract == contract && e.side == side)
     };
-    let mut child = Child::of(image).args(command).manifest(manifest);
+    let words = words::arguments(command, manifest, &session.variables);
+    let mut child = Child::of(image).args(&words).manifest(manifest);
+    let input = if takes_keys(manifest) { KEYS } else { "stdin" };
     for (name, pipe) in [
-        ("stdin", streams.stdin),
+        (input, streams.stdin),
         ("first", streams.first),
         ("second", streams.second),
         ("until", streams.until),
@@ -249,6 +281,40 @@ impl Job {
         }
     }
 
+    /// Suspends all of it, with what it has started.
+    fn suspend(&mut self) {
+        for member in &self.children {
+            // One that has ended has nothing to suspend.
+            let _ = member.child.suspend(true);
+        }
+        self.suspended = true;
+    }
+
+    /// Lets it go on, if it was suspended.
+    pub fn resume(&mut self) {
+        if core::mem::take(&mut self.suspended) {
+            for member in &self.children {
+                let _ = member.child.resume(true);
+            }
+        }
+    }
+
+    /// Whether it is suspended.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// Takes what the console has for it.
+    pub fn take_held(&mut self) -> Option<Held> {
+        self.held.take()
+    }
+
+    /// Whether it gets keys as they are typed.
+    pub fn takes_keys(&self) -> bool {
+        let first = self.children.iter().find(|m| !m.beside);
+        first.is_some_and(|m| manifest(&m.name).is_ok_and(|m| takes_keys(&m)))
+    }
+
     /// Whether all of it has ended.
     pub fn has_ended(&self) -> bool {
         self.children.iter().all(|m| m.child.exit().is_ok())
@@ -260,8 +326,8 @@ impl Job {
         stages.filter_map(|m| m.child.exit().ok())
     }
 
-    /// Waits until all of it has ended; returns each status. Ctrl-C ends it.
-    pub fn wait(self, foreground: &mut Option<JobContract::Exp<JobContract::Start>>) -> Ended {
+    /// Waits until all of it has ended. Ctrl-C ends it, and Ctrl-Z suspends it.
+    pub fn wait(mut self, foreground: &mut Option<JobContract::Exp<JobContract::Start>>) -> Waited {
         loop {
             // The check comes first: a child that ended between two checks would leave only the
             // console to wait for.
@@ -292,12 +358,20 @@ impl Job {
                 }
             };
             if told && let Some(channel) = foreground.take() {
-                self.stop();
-                // Without a console there is no Ctrl-C either.
-                *foreground = channel
-                    .recv_interrupt()
-                    .ok()
-                    .map(|channel| channel.send_ack());
+                match channel.recv() {
+                    JobContract::exp::Start::Interrupt(told) => {
+                        self.stop();
+                        *foreground = Some(told.send_ack());
+                    }
+                    JobContract::exp::Start::Suspend(number, told) => {
+                        self.suspend();
+                        // One that the console has already keeps its input.
+                        self.held.get_or_insert(Held { number, told });
+                        return Waited::Suspended(self);
+                    }
+                    // Without a console there is no Ctrl-C either.
+                    JobContract::exp::Start::Closed => {}
+                }
             }
         }
         let mut ended = Ended {
@@ -316,7 +390,7 @@ impl Job {
             };
             of.extend(child.exit().ok().map(|exit| (name, exit)));
         }
-        ended
+        Waited::Ended(ended)
     }
 }
 
@@ -353,7 +427,7 @@ impl Tracer {
             until: Some(exp),
             ..Streams::default()
         };
-        let Foreground { job: told, .. } = session.console.foreground().map_err(failed)?;
+        let Foreground { job: told, .. } = session.console.foreground(false).map_err(failed)?;
         let child = create(session, &["trace".into()], &manifest("trace")?, streams)?;
         child.start().map_err(failed)?;
         // It takes this when it has begun.
@@ -364,12 +438,12 @@ impl Tracer {
         }
         let until = begun.recv_ack().map_err(|closed| failed(closed.into()))?;
         let job = Job {
-            text: String::new(),
             children: vec![Member {
                 name: "trace".into(),
                 child,
                 beside: false,
             }],
+            ..Job::default()
         };
         Ok(Tracer { job, until })
     }
@@ -377,7 +451,11 @@ impl Tracer {
     /// Lets it print the recorded events. Ctrl-C ends it.
     pub fn finish(self, session: &mut Session) {
         drop(self.until);
-        let foreground = session.console.foreground();
-        self.job.wait(&mut foreground.ok().map(|f| f.job));
+        let foreground = session.console.foreground(false);
+        let waited = self.job.wait(&mut foreground.ok().map(|f| f.job));
+        // There is no prompt from which it could go on.
+        if let Waited::Suspended(job) = waited {
+            job.stop();
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::complete;
 use crate::console::{Console, Read};
 use crate::files::{Errors, Files, Stage};
-use crate::pipeline::{self, Ended, Job, Out};
+use crate::pipeline::{self, Job, Out};
 use crate::words::{self, Doer};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -16,9 +16,9 @@ use shell::variables::Variables;
 use sing_sdk::Error;
 use sing_sdk::contracts::JobContract;
 use sing_sdk::fs::{self, Directory};
-use sing_sdk::io::{NOBODY_READS, Writer};
+use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
-use sing_sdk::process::{self, Exit, NotMade, status, stop};
+use sing_sdk::process::{self, NotMade, status, stop};
 use sing_sdk::rt::Vector;
 use sing_sdk::thread;
 use sing_sdk::time;
@@ -45,7 +45,7 @@ pub struct Session {
     /// Where words that are paths begin, and the directory before it.
     pub directory: String,
     pub left: String,
-    /// Jobs in the background, by number.
+    /// Jobs in the background, and those that are suspended, by number.
     pub jobs: Vec<(u32, Job)>,
     /// Set by `shutdown`: the session ends with this status.
     pub ending: Option<i32>,
@@ -212,7 +212,12 @@ impl Session {
                 }
             };
             let words = c.words.iter().map(word).collect::<Result<_, _>>()?;
-            Ok(Stage { words, errors })
+            let globs = c.words.iter().map(|word| word.glob(&self.variables));
+            Ok(Stage {
+                words,
+                globs: globs.collect::<Result<_, _>>()?,
+                errors,
+            })
         };
         let commands = pipeline.commands.iter().map(expand);
         let commands = commands.collect::<Result<_, _>>()?;
@@ -236,8 +241,8 @@ impl Session {
         };
         if words.is_empty() || words.iter().any(|word| word.sets().is_none()) {
             self.say(
-                "NAME=VALUE stands alone: it sets a variable of the shell's, and programs get \
-                 nothing but their arguments",
+                "NAME=VALUE stands alone: it sets a variable of the shell's; `export` puts one into the \
+                 environment of ordinary programs, and others get nothing but their arguments",
             );
             return Ok(Some(status::USAGE));
         }
@@ -269,7 +274,7 @@ impl Session {
                     }
                 }
                 _ => {
-                    commands[0].words.drain(..around.len());
+                    commands[0].skip(around.len());
                     break self.start(commands, &files, background);
                 }
             }
@@ -287,7 +292,7 @@ impl Session {
     }
 
     fn start(&mut self, mut commands: Vec<Stage>, files: &Files, background: bool) -> i32 {
-        match words::doers(&mut commands, &self.directory) {
+        match words::doers(&mut commands, &mut self.names, &self.directory) {
             Ok(doers) => self.launch(commands, doers, files, background),
             Err((number, refused)) => {
                 let (text, status) = match refused {
@@ -363,44 +368,22 @@ impl Session {
         for (doer, command, out) in started.own {
             status = self.own(&doer, command, out);
         }
-        let mut foreground = self.foreground.take();
+        let foreground = self.foreground.take();
         if self.interrupted {
             // Ctrl-C reached a built-in command, and ends the whole pipeline.
             started.job.stop();
         }
         let mut job = started.job;
         job.text = text;
+        job.files = files.clone();
+        job.own = (!last_is_program).then_some(status);
         if background {
-            let number = self.jobs.iter().map(|(n, _)| n + 1).max().unwrap_or(1);
             let ids: Vec<String> = job.ids().map(|id| id.to_string()).collect();
+            let number = self.put_aside(None, job);
             self.say(&format!("[{number}] {}", ids.join(" ")));
-            self.jobs.push((number, job));
             return 0;
         }
-        let Ended {
-            stages: ended,
-            beside,
-        } = job.wait(&mut foreground);
-        // The job's output comes before the report on its end.
-        let _ = self.console.flush();
-        for (name, exit) in ended.iter().chain(&beside) {
-            match exit {
-                Exit::Stopped(stop::INTERRUPTED) => self.interrupted = true,
-                Exit::Code(code) if exit.status() == *code => {}
-                // A status that is not a program's own exit code is shown in words.
-                exit => self.say(&format!("{name}: {exit}")),
-            }
-        }
-        let (failed, ended) = files.outcome(&ended);
-        let statuses = beside.iter().map(|(_, exit)| exit.status());
-        let failed = failed.or(statuses
-            .into_iter()
-            .find(|s| ![0, NOBODY_READS].contains(s)));
-        match (failed, ended.last()) {
-            (Some(status), _) => status,
-            (None, Some((_, exit))) if last_is_program => exit.status(),
-            _ => status,
-        }
+        self.attend(None, job, foreground)
     }
 
     /// Does what the shell does itself. Its output into a pipe is one block, and the shell does not
@@ -435,22 +418,6 @@ impl Session {
         let (text, status) = reason(failed);
         self.say(&text);
         status
-    }
-
-    /// Reports jobs in the background that have ended.
-    pub fn reap(&mut self) {
-        let (ended, running) = core::mem::take(&mut self.jobs)
-            .into_iter()
-            .partition(|(_, job)| job.has_ended());
-        self.jobs = running;
-        for (number, job) in ended {
-            let how = job
-                .exits()
-                .last()
-                .map_or_else(String::new, |exit| format!("{exit}"));
-            let text = format!("[{number}] {how}: {}", job.text);
-            self.say(&text);
-        }
     }
 
     /// Ends the shell, and with it the system, when what was written to `/` is on its disk. Its

@@ -7,6 +7,7 @@ use crate::parse::ends_word;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use unicode_width::UnicodeWidthChar;
 
 /// The word that is being typed, at the end of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,7 +105,7 @@ impl Typed {
             // Such a quote ends, as nothing can stand for it inside.
             Some('\'') => false,
             Some(_) => matches!(c, '"' | '\\' | '$'),
-            None => ends_word(&c) || matches!(c, '\'' | '"' | '\\' | '$' | '#'),
+            None => ends_word(&c) || matches!(c, '\'' | '"' | '\\' | '$' | '#' | '*' | '?' | '['),
         };
         let mut out = String::new();
         for c in rest.chars() {
@@ -156,18 +157,28 @@ const BYTES: usize = 15 << 10;
 #[must_use]
 pub fn columns(names: &[String], width: usize, more: bool) -> String {
     let width = width.clamp(20, WIDEST);
-    let cut = |name: &String| match name.char_indices().nth(width - 2) {
-        Some((at, _)) => format!("{}…", &name[..at]),
-        None => name.clone(),
+    let cut = |name: &String| {
+        let mut taken = 0;
+        let mut all = name.char_indices();
+        let end = all.find(|(_, c)| {
+            taken += c.width().unwrap_or(0);
+            taken > width - 2
+        });
+        match end {
+            Some((at, _)) => format!("{}…", &name[..at]),
+            None => name.clone(),
+        }
     };
     let shown: Vec<String> = names.iter().take(SHOWN).map(cut).collect();
-    let widest = shown.iter().map(|n| n.chars().count()).max().unwrap_or(0) + 2;
+    let columns = |name: &String| name.chars().filter_map(char::width).sum::<usize>();
+    let widest = shown.iter().map(columns).max().unwrap_or(0) + 2;
     let in_row = (width / widest).max(1);
     let rows = shown.len().div_ceil(in_row);
     let mut text = String::new();
     for row in 0..rows {
         let names = shown.iter().skip(row).step_by(rows.max(1));
-        let line: String = names.map(|n| format!("{n:<widest$}")).collect();
+        let padded = |n: &String| n.clone() + &" ".repeat(widest - columns(n));
+        let line: String = names.map(padded).collect();
         if text.len() + line.len() > BYTES {
             return text + "… and more\n";
         }
@@ -226,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_inserted_becomes_the_word() {
-        let rest = "it's \"5$\" & #more\\";
+        let rest = "it's \"5$\" & *[?] #more\\";
         for begun in ["a x", "a 'x", "a \"x", "a ''x"] {
             let typed = typed(begun);
             let line = format!("{begun}{}{}", typed.quoted(rest), typed.end());
@@ -237,6 +248,8 @@ mod tests {
                 .map(|w| w.expand(&Variables::default()).unwrap())
                 .collect();
             assert_eq!(words, vec!["a".into(), format!("x{rest}")], "{line}");
+            let glob = done[0].commands[0].words[1].glob(&Variables::default());
+            assert_eq!(glob, Ok(None), "{line}");
         }
     }
 
@@ -303,5 +316,11 @@ mod tests {
         assert!(wide.len() < 16 << 10 && wide.ends_with("… and more\n"));
         assert_eq!(columns(&[], 80, false), "");
         assert_eq!(columns(&["a".into(), "bb".into()], 80, false), "a   bb\n");
+        let names = ["日本".into(), "e\u{301}".into(), "b".into()];
+        assert_eq!(columns(&names, 80, false), "日本  e\u{301}     b\n");
+        assert_eq!(
+            columns(&["日".repeat(20)], 20, false),
+            format!("{}…\n", "日".repeat(9))
+        );
     }
 }

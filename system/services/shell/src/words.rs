@@ -11,8 +11,11 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use shell::variables::Variables;
 use shell::{nearby, paths};
-use sing_sdk::process::{self, Manifest, NotMade};
+use sing_sdk::names::Names;
+use sing_sdk::pattern;
+use sing_sdk::process::{self, Manifest, NotMade, StartupEndpoint};
 use sing_sdk::usage::parameters::{self, Declaration, Kind, Parameter};
 
 /// Who does a command.
@@ -71,9 +74,13 @@ pub fn parameters(manifest: &Manifest) -> Option<Result<&[Parameter], String>> {
 
 /// Who does each command, if the arguments of all are right; else the first one that is refused, by
 /// its number. Arguments that are paths, by the declarations, become whole ones.
-pub fn doers(commands: &mut [Stage], directory: &str) -> Result<Vec<Doer>, (usize, Refused)> {
+pub fn doers(
+    commands: &mut [Stage],
+    names: &mut Names,
+    directory: &str,
+) -> Result<Vec<Doer>, (usize, Refused)> {
     let all = commands.iter_mut().enumerate();
-    all.map(|(i, c)| doer(&mut c.words, directory).map_err(|refused| (i, refused)))
+    all.map(|(i, c)| doer(c, names, directory).map_err(|refused| (i, refused)))
         .collect()
 }
 
@@ -81,20 +88,26 @@ pub fn doers(commands: &mut [Stage], directory: &str) -> Result<Vec<Doer>, (usiz
 /// chosen.
 const LISTS: &str = "ls";
 
-fn doer(words: &mut Vec<String>, directory: &str) -> Result<Doer, Refused> {
-    let name = words[0].as_str();
-    if let Some(builtin) = builtins::find(name) {
+fn doer(stage: &mut Stage, names: &mut Names, directory: &str) -> Result<Doer, Refused> {
+    let name = stage.words[0].clone();
+    if let Some(builtin) = builtins::find(&name) {
+        expand::<Parameter>(None, stage, names, directory)?;
         return Ok(Doer::Builtin(builtin));
     }
-    let manifest = manifest(name).map_err(Refused::Program)?;
-    match parameters(&manifest) {
+    let manifest = manifest(&name).map_err(Refused::Program)?;
+    let declared = parameters(&manifest);
+    let all = declared.as_ref().and_then(|all| all.as_ref().ok());
+    expand(all.copied(), stage, names, directory)?;
+    let words = &mut stage.words;
+    let name = name.as_str();
+    match declared {
         None => {}
         Some(Err(reason)) => return Err(Refused::Words(format!("{name}: {reason}"))),
         Some(Ok(all)) => match parameters::read(all, &words[1..]) {
             Ok(_) => {
                 let named = make_whole(all, &mut words[1..], directory);
                 if words[0] == LISTS && !named {
-                    words.push(directory.into());
+                    words.push(pattern::literal(directory));
                 }
             }
             Err(parameters::Refused::Help) => {
@@ -108,17 +121,162 @@ fn doer(words: &mut Vec<String>, directory: &str) -> Result<Doer, Refused> {
     Ok(Doer::Program(Box::new(manifest)))
 }
 
+/// The most names that the wildcards of a command stand for, and the most bytes in them: a process
+/// gets few more.
+const NAMES: usize = 4000;
+const BYTES: usize = 256 << 10;
+
+/// Puts the names that match in the place of words with wildcards. A word that nothing matches stays
+/// as it is. So does one for a parameter that is a pattern, which the program looks for itself: there
+/// what was quoted is quoted for it.
+fn expand<D: Declaration>(
+    all: Option<&[D]>,
+    stage: &mut Stage,
+    names: &mut Names,
+    directory: &str,
+) -> Result<(), Refused> {
+    let globs = core::mem::take(&mut stage.globs);
+    let places = match all {
+        Some(all) => parameters::places(all, &stage.words[1..]),
+        None => Vec::new(),
+    };
+    let is_pattern = |at: usize| {
+        let place = places.get(at).copied().flatten().zip(all);
+        place.is_some_and(|(place, all)| matches!(all[place].kind(), Kind::Pattern))
+    };
+    if !globs.iter().any(Option::is_some) && !(0..places.len()).any(is_pattern) {
+        return Ok(());
+    }
+    let mut given = core::mem::take(&mut stage.words).into_iter();
+    // The name of a command is none of a file.
+    stage.words.extend(given.next());
+    let (mut count, mut bytes) = (0, 0);
+    let mut globs = globs.into_iter().skip(1);
+    for (at, word) in given.enumerate() {
+        let glob = globs.next().flatten();
+        let spec = glob.as_ref().map(|glob| glob.specification(directory));
+        match (glob, spec) {
+            (_, Some(spec)) if is_pattern(at) => stage.words.push(spec),
+            _ if is_pattern(at) => stage.words.push(pattern::literal(&word)),
+            (Some(glob), Some(spec)) => {
+                let before = stage.words.len();
+                // What cannot be looked at has no names that match.
+                for found in names.search(&spec).into_iter().flatten() {
+                    let Ok(found) = found else { break };
+                    let name = glob.word(directory, &found.path);
+                    (count, bytes) = (count + 1, bytes + name.len());
+                    if count > NAMES || bytes > BYTES {
+                        return Err(Refused::Words(format!(
+                            "{}: {word}: matches more than {NAMES} names or {BYTES} bytes of them; \
+                             name fewer at a time",
+                            stage.words[0]
+                        )));
+                    }
+                    stage.words.push(name);
+                }
+                if stage.words.len() == before {
+                    stage.words.push(word);
+                }
+            }
+            _ => stage.words.push(word),
+        }
+    }
+    Ok(())
+}
+
 /// Makes those words whole paths that are values of that kind; whether there is one.
 fn make_whole<D: Declaration>(all: &[D], words: &mut [String], directory: &str) -> bool {
     let places = parameters::places(all, words);
+    let literal = pattern::literal(directory);
     let mut any = false;
     for (word, place) in words.iter_mut().zip(places) {
-        if place.is_some_and(|place| matches!(all[place].kind(), Kind::Path)) {
-            *word = paths::whole(directory, word);
-            any = true;
-        }
+        let from = match place.map(|place| all[place].kind()) {
+            Some(Kind::Path) => directory,
+            Some(Kind::Pattern) => &literal,
+            _ => continue,
+        };
+        *word = paths::whole(from, word);
+        any = true;
     }
     any
+}
+
+/// Whether a program is an ordinary one, which has an environment: its adapter takes settings before
+/// the program's own words.
+fn is_ordinary(manifest: &Manifest) -> bool {
+    let mut all = manifest.endpoints.iter();
+    all.any(|e| e.many && e.name == "directories" && e.contract == "DirectoryContract")
+}
+
+/// The arguments of a program's process. Those of an ordinary one say its environment, if anything
+/// is exported, and, as they are settings then, that it has the directories that it has without.
+pub fn arguments(words: &[String], manifest: &Manifest, variables: &Variables) -> Vec<String> {
+    let mut all = Vec::new();
+    if is_ordinary(manifest) && variables.exported().next().is_some() {
+        all.extend(
+            variables
+                .exported()
+                .map(|(name, value)| format!("--env={name}={value}")),
+        );
+        all.extend(["--usual".into(), "--".into()]);
+    }
+    all.extend_from_slice(words);
+    all
+}
+
+/// What a program's manifest says of it, for a person; `None` if there is no such program.
+pub fn manual(name: &str) -> Option<String> {
+    let manifest = process::manifest(name).ok()?;
+    let mut text = format!("{name}: {}\n\n", manifest.description);
+    text += &match parameters(&manifest) {
+        Some(Ok(all)) => parameters::text(all, name),
+        Some(Err(reason)) => reason,
+        None if is_ordinary(&manifest) => {
+            format!("It is an ordinary program, which reads its arguments itself: {name} --help")
+        }
+        None => "Its manifest does not say which arguments it takes.".into(),
+    };
+    let list = |title: &str, all: Vec<String>| match all.is_empty() {
+        true => String::new(),
+        false => format!("\n{title:<12}{}", all.join(", ")),
+    };
+    text.push('\n');
+    text += &list(
+        "version",
+        Vec::from_iter(Some(manifest.version.clone()).filter(|v| !v.is_empty())),
+    );
+    text += &list("kind", [manifest.category.name().into()].into());
+    text += &list("privileges", manifest.privileges.clone());
+    let endpoint = |e: &StartupEndpoint| {
+        let some = match (e.many, e.optional) {
+            (true, _) => " (any number)",
+            (_, true) => " (optional)",
+            _ => "",
+        };
+        format!("{} of {}{some}", e.name, e.contract)
+    };
+    text += &list(
+        "is given",
+        manifest.endpoints.iter().map(endpoint).collect(),
+    );
+    let served = manifest
+        .serves
+        .iter()
+        .map(|s| format!("{} ({})", s.name, s.contract));
+    text += &list("serves", served.collect());
+    let used = manifest
+        .uses
+        .iter()
+        .map(|u| format!("{} ({})", u.path, u.contract));
+    text += &list("uses", used.collect());
+    text += &list(
+        "memory",
+        match manifest.budget() {
+            u64::MAX => Vec::new(),
+            bytes => [format!("{} KiB at most", bytes >> 10)].into(),
+        },
+    );
+    Some(text)
 }
 
 /// What there is to say of a program and its arguments; `None` if there is none.

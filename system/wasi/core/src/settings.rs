@@ -26,7 +26,7 @@ pub struct Settings {
     pub arguments: Vec<String>,
     /// Its environment, each as `NAME=VALUE`.
     pub environment: Vec<String>,
-    /// Its directories; `None` if nothing is said of them.
+    /// Its directories; `None` for those that a program has to which nothing is said.
     pub preopens: Option<Vec<Preopen>>,
     /// Whether standard input, output and error say that they are terminals.
     pub terminals: [bool; 3],
@@ -47,7 +47,8 @@ impl Settings {
             settings.arguments = words.collect();
             return Ok(settings);
         }
-        let preopens = settings.preopens.insert(Vec::new());
+        let mut preopens = Vec::new();
+        let mut usual = false;
         loop {
             let Some(word) = words.next() else {
                 return Err("settings end with `--`, and behind it the program's words".into());
@@ -60,6 +61,7 @@ impl Settings {
                 "--dir" | "--read" if !value.is_empty() => {
                     preopens.push(preopen(value, kind == "--dir"));
                 }
+                "--usual" if value.is_empty() => usual = true,
                 "--env" if value.find('=').is_some_and(|at| at > 0) => {
                     settings.environment.push(value.into());
                 }
@@ -69,11 +71,16 @@ impl Settings {
                 _ => {
                     return Err(format!(
                         "`{word}` is no setting; there are --dir=NAME[=PATH], --read=NAME[=PATH], \
-                         --env=NAME=VALUE and --terminal=stdin, stdout or stderr"
+                         --usual, --env=NAME=VALUE and --terminal=stdin, stdout or stderr"
                     ));
                 }
             }
         }
+        settings.preopens = match (usual, preopens.is_empty()) {
+            (false, _) => Some(preopens),
+            (true, true) => None,
+            (true, false) => return Err("--usual stands without --dir and --read".into()),
+        };
         settings.arguments = words.collect();
         Ok(settings)
     }
@@ -108,6 +115,15 @@ mod tests {
     }
 
     #[test]
+    fn directories_are_the_usual_ones_if_that_is_said() {
+        let settings = read("--usual --env=A=B -- p --usual").unwrap();
+        assert_eq!(settings.preopens, None);
+        assert_eq!(settings.arguments, ["p", "--usual"]);
+        assert_eq!(settings.environment, ["A=B"]);
+        assert_eq!(read("--env=A=B -- p").unwrap().preopens, Some(Vec::new()));
+    }
+
+    #[test]
     fn settings_come_before_the_name() {
         let line = "--dir=/=/mnt/0 --read=a=b=/c --dir=x --env=A=B=C --terminal=stderr -- p -- --";
         let settings = read(line).unwrap();
@@ -133,6 +149,9 @@ mod tests {
             "--dir=/=/x p",
             "--dir -- p",
             "--env=A -- p",
+            "--usual=x -- p",
+            "--usual --dir=x -- p",
+            "--read=a --usual -- p",
             "--env==B -- p",
             "--terminal=tty -- p",
             "--x -- p",

@@ -123,17 +123,13 @@ impl Lexer<'_> {
     }
 
     fn word(&mut self) -> Result<Word, Error> {
-        // An empty text, so that '' is a word too.
-        let mut word = Word {
-            name: None,
-            parts: alloc::vec![Part::Text(String::new())],
-        };
+        let mut word = Word::default();
         // Whether everything so far stands as it was typed, so that it may be a name before a `=`.
         let mut plain = true;
         while let Some(c) = self.chars.next_if(|c| !ends_word(c)) {
             if c == '='
                 && core::mem::take(&mut plain)
-                && let [Part::Text(name)] = &mut word.parts[..]
+                && let [Part::Plain(name)] = &mut word.parts[..]
                 && is_name(name)
             {
                 word.name = Some(core::mem::take(name));
@@ -170,7 +166,7 @@ impl Lexer<'_> {
                     None => return self.fail("nothing follows a \\"),
                 },
                 '$' => self.dollar(&mut word)?,
-                c => word.push(c),
+                c => word.push_plain(c),
             }
         }
         // Elsewhere that is the number of a stream; as an argument it would be a surprise.
@@ -198,7 +194,6 @@ impl Lexer<'_> {
             Part::Variable(name)
         };
         word.parts.push(part);
-        word.parts.push(Part::Text(String::new()));
         Ok(())
     }
 

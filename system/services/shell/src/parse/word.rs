@@ -1,5 +1,6 @@
 //! Words, before what stands for their variables is known.
 
+use crate::glob::Glob;
 use crate::variables::Variables;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,8 +9,10 @@ use core::fmt;
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Text.
+    /// Quoted text.
     Text(String),
+    /// Text that is not quoted: `*`, `?` and `[` in it are wildcards.
+    Plain(String),
     /// `$?`: the last status.
     Status,
     /// `$NAME`: the value of a variable.
@@ -64,7 +67,7 @@ impl Word {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
+                Part::Text(text) | Part::Plain(text) => out.push_str(text),
                 Part::Status => out.push_str(&variables.status.to_string()),
                 Part::Variable(name) => {
                     let value = variables.get(name);
@@ -75,17 +78,53 @@ impl Word {
         Ok(out)
     }
 
-    pub(super) fn is_number(&self) -> bool {
-        let digits =
-            |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        matches!(&self.parts[..], [Part::Text(text)] if digits(text)) && self.name.is_none()
+    /// What the word's wildcards mean; `None` if it has none, or gives a variable its value.
+    ///
+    /// # Errors
+    /// A variable is not set.
+    pub fn glob(&self, variables: &Variables) -> Result<Option<Glob>, NotSet> {
+        let status = variables.status.to_string();
+        let mut chars = Vec::new();
+        for part in &self.parts {
+            let (text, plain) = match part {
+                Part::Text(text) => (text.as_str(), false),
+                Part::Plain(text) => (text.as_str(), true),
+                Part::Status => (status.as_str(), false),
+                Part::Variable(name) => {
+                    let value = variables.get(name);
+                    (value.ok_or_else(|| NotSet(name.clone()))?, false)
+                }
+            };
+            chars.extend(text.chars().map(|c| (c, plain)));
+        }
+        Ok(match self.name {
+            Some(_) => None,
+            None => Glob::of(&chars),
+        })
     }
 
+    pub(super) fn is_number(&self) -> bool {
+        let digits = |part: &Part| match part {
+            Part::Text(text) | Part::Plain(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
+            _ => false,
+        };
+        let some = |part: &Part| matches!(part, Part::Text(t) | Part::Plain(t) if !t.is_empty());
+        self.name.is_none() && self.parts.iter().all(digits) && self.parts.iter().any(some)
+    }
+
+    /// Adds a quoted character.
     pub(super) fn push(&mut self, c: char) {
-        if let Some(Part::Text(text)) = self.parts.last_mut() {
-            text.push(c);
-        } else {
-            self.parts.push(Part::Text(c.into()));
+        match self.parts.last_mut() {
+            Some(Part::Text(text)) => text.push(c),
+            _ => self.parts.push(Part::Text(c.into())),
+        }
+    }
+
+    /// Adds a character that is not quoted.
+    pub(super) fn push_plain(&mut self, c: char) {
+        match self.parts.last_mut() {
+            Some(Part::Plain(text)) => text.push(c),
+            _ => self.parts.push(Part::Plain(c.into())),
         }
     }
 }

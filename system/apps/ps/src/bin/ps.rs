@@ -6,8 +6,9 @@
 use sing_sdk::prelude::*;
 
 use core::time::Duration;
+use ps::state;
 use sing_sdk::client;
-use sing_sdk::inspect::{self, State};
+use sing_sdk::inspect;
 use sing_sdk::names::Names;
 
 sing_sdk::manifest! {
@@ -15,16 +16,6 @@ sing_sdk::manifest! {
     description: "lists all processes",
     privileges: [inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Created => "created",
-        State::Ready => "ready",
-        State::Blocked => "blocked",
-        State::Suspended => "suspended",
-        State::Ended => "ended",
-    }
 }
 
 /// The processes of services, which the service manager has restarted so often. None without a
