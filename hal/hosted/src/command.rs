@@ -80,6 +80,8 @@ impl Who<'_> {
             serial: run.serial,
             display: run.display,
             sockets: run.sockets,
+            measures: run.measure,
+            without_preemption: !run.preemption,
             ..Config::default()
         };
         // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the
