@@ -47,7 +47,7 @@ pub(crate) fn write(compiled: &Compiled) -> Result<Vec<u8>> {
             flags: SymbolFlags::None,
         });
     };
-    for func in &compiled.meta.funcs {
+    for func in compiled.meta.funcs.iter().filter(|func| func.size > 0) {
         symbol(&func.name, func.offset, func.size, SymbolScope::Compilation);
     }
     for (func, offset) in &compiled.meta.trampolines {

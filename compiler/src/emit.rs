@@ -93,7 +93,9 @@ fn environment<'m>(
 /// Translates the functions of a verified module of which the verifier cannot tell whether they
 /// become too large, and forgets the result.
 pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Result<()> {
-    if checked.used.large.is_empty() {
+    let large = checked.used.large.iter().copied();
+    let large: Vec<u32> = large.filter(|&func| checked.is_reached(func)).collect();
+    if large.is_empty() {
         return Ok(());
     }
     let isa = isa::build(options.cpu)?;
@@ -101,7 +103,7 @@ pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Resul
     let env = environment(checked, options, &added, &isa)?;
     let module = env.module;
     let mut builder = FunctionBuilderContext::new();
-    for &index in &checked.used.large {
+    for index in large {
         let place = index.checked_sub(module.imported_funcs);
         let body = place.and_then(|place| module.bodies.get(place as usize));
         let body = body.ok_or_else(|| Error::internal(format!("function {index} has no body")))?;
@@ -145,13 +147,17 @@ pub(crate) fn module(
         ..
     } = added;
     let mut jobs = Vec::new();
+    let reached = |func: u32, kind| match checked.is_reached(func) {
+        true => kind,
+        false => Kind::LeftOut,
+    };
     for index in module.imported_funcs..defined {
         let ty = module.func_types[index as usize];
-        jobs.push(Job::new(index, ty, index, Kind::Body));
+        jobs.push(Job::new(index, ty, index, reached(index, Kind::Body)));
     }
     for (&func, thunk) in referents.iter().zip(defined..) {
         let ty = module.func_types[func as usize];
-        jobs.push(Job::new(thunk, ty, func, Kind::Thunk));
+        jobs.push(Job::new(thunk, ty, func, reached(func, Kind::Thunk)));
     }
     let first = defined + referents.len() as u32;
     for (&func, entry) in entries.iter().zip(first..) {
@@ -173,6 +179,9 @@ pub(crate) fn module(
     // Each large one takes up to hundreds of megabytes while it is made.
     let large: BTreeSet<u32> = checked.used.large.iter().copied().collect();
     let is_large = |job: &Job| {
+        if let Kind::LeftOut = job.kind {
+            return false;
+        }
         let body = job.index.checked_sub(module.imported_funcs);
         let body = body.and_then(|body| module.bodies.get(body as usize));
         large.contains(&job.index)
@@ -217,6 +226,9 @@ pub(crate) fn module(
         notes.push(why.to_string());
         Vec::new()
     });
+    if !options.tests() {
+        notes.push("without checks: only a system that was started with --measure runs it".into());
+    }
     let (code, mut meta, mut stats) = emitter.finish()?;
     stats.debug_ns = debug_ns;
     let Checked {
@@ -346,7 +358,11 @@ impl<'e> Emitter<'e> {
     /// Places a function behind the others.
     fn place(&mut self, made: Made) -> Result<()> {
         let Made { job, piece, .. } = &made;
-        let placed = self.linker.add(piece, &made.names).map_err(|e| {
+        let placed = match job.kind {
+            Kind::LeftOut => self.linker.left_out().map(|at| (at, 0)),
+            _ => self.linker.add(piece, &made.names),
+        };
+        let placed = placed.map_err(|e| {
             let name = self.env.module.func_name(job.known_as);
             in_function(e, job.index, &name)
         });
@@ -354,13 +370,18 @@ impl<'e> Emitter<'e> {
         self.stats.instructions += made.instructions;
         self.stats.translate_ns += made.translate_ns;
         self.stats.codegen_ns += made.codegen_ns;
-        self.keep_lines(job.index, offset, &made);
+        if !matches!(job.kind, Kind::LeftOut) {
+            self.keep_lines(job.index, offset, &made);
+        }
         match job.kind {
             Kind::Trampoline => self.trampolines.push((job.index, offset)),
             // Which no table of the image names.
             Kind::Routine(routine) => self.linker.routine(routine, offset),
             _ => {
-                self.stats.functions += 1;
+                match job.kind {
+                    Kind::LeftOut => self.stats.left_out += 1,
+                    _ => self.stats.functions += 1,
+                }
                 self.stats.kept += usize::from(made.kept);
                 self.funcs.push(Func {
                     ty: job.ty,
@@ -406,6 +427,7 @@ impl<'e> Emitter<'e> {
         let meta = Meta {
             abi_version: sing_abi::ABI_VERSION,
             memory_mode: options.memory_mode,
+            checks: options.checks,
             linkage: options.linkage,
             kernel_memory: 0,
             cpu_features: options

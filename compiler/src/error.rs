@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Privilege,
     /// Needs more memory than its manifest allows.
     Budget,
+    /// A part of the program does what it is declared not to do.
+    Region,
     /// Larger than the compiler can handle.
     TooLarge,
     /// An inconsistency in the compiler, which is never the module's fault.

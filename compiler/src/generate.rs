@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Trampoline,
     /// It is a routine for exceptions.
     Routine(Routine),
+    /// Nowhere: nothing can call it, and it has no code.
+    LeftOut,
 }
 
 impl Job {
@@ -74,6 +76,22 @@ pub(crate) struct Made {
     pub(crate) codegen_ns: u64,
 }
 
+impl Made {
+    /// A function that has no code.
+    fn without_code(job: &Job) -> Made {
+        Made {
+            job: *job,
+            piece: Piece::default(),
+            names: Vec::new(),
+            first_place: 0,
+            instructions: 0,
+            kept: false,
+            translate_ns: 0,
+            codegen_ns: 0,
+        }
+    }
+}
+
 /// Makes functions.
 pub(crate) struct Generator<'g> {
     env: &'g Env<'g>,
@@ -102,6 +120,9 @@ impl<'g> Generator<'g> {
 
     /// Makes the function.
     pub(crate) fn make(&mut self, job: &Job) -> Result<Made> {
+        if let Kind::LeftOut = job.kind {
+            return Ok(Made::without_code(job));
+        }
         let started = Instant::now();
         self.context.clear();
         self.context.func.name = UserFuncName::user(0, job.index);
@@ -180,6 +201,7 @@ impl<'g> Generator<'g> {
             }
             Kind::Trampoline => translate::trampoline(env, func, builder, job.index)?,
             Kind::Routine(routine) => routine.make(env, func, builder)?,
+            Kind::LeftOut => return Err(Error::internal("a function without code")),
         }
         Ok(0)
     }

@@ -8,6 +8,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::{Module, Segment};
 use sing_image::meta::{ConstExpr, Data, Run, SegmentMode};
+use std::collections::BTreeSet;
 
 /// This many zero bytes end a run, as another run costs less than storing them.
 const GAP: usize = 128;
@@ -43,8 +44,9 @@ impl Initial {
         Ok(initial)
     }
 
-    /// For a sealed module: the active segments become runs.
-    pub(crate) fn sealed(module: &Module<'_>) -> Result<Initial> {
+    /// For a sealed module: the active segments become runs. Of the passive ones those are empty that
+    /// no code names, if it is known which code can run.
+    pub(crate) fn sealed(module: &Module<'_>, named: Option<&BTreeSet<u32>>) -> Result<Initial> {
         let mut initial = Initial::starting_with(&module.vectors);
         let mut active = Vec::new();
         for (index, segment) in module.data.iter().enumerate() {
@@ -55,6 +57,12 @@ impl Initial {
                     order: index,
                     bytes: segment.bytes,
                 });
+                initial.segments.push(Data {
+                    mode: SegmentMode::Declared,
+                    from: 0,
+                    len: 0,
+                });
+            } else if named.is_some_and(|named| !named.contains(&(index as u32))) {
                 initial.segments.push(Data {
                     mode: SegmentMode::Declared,
                     from: 0,
@@ -192,7 +200,7 @@ mod tests {
         let text = format!("(module {fields})");
         let wasm = wat::parse_str(&text).unwrap();
         crate::verify::check(&wasm, &Options::open(MemoryMode::Guard)).unwrap();
-        Initial::sealed(&Module::parse(&wasm)?)
+        Initial::sealed(&Module::parse(&wasm)?, None)
     }
 
     /// The runs with their bytes.
@@ -275,6 +283,17 @@ mod tests {
     }
 
     #[test]
+    fn passive_segments_that_nothing_names_are_left_out() {
+        let text = r#"(module (memory 1) (data "one") (data (i32.const 0) "a") (data "two") (data "three"))"#;
+        let wasm = wat::parse_str(text).unwrap();
+        let module = Module::parse(&wasm).unwrap();
+        let made = Initial::sealed(&module, Some(&BTreeSet::from([2]))).unwrap();
+        let lens: Vec<u32> = made.segments.iter().map(|s| s.len).collect();
+        assert_eq!(lens, [0, 0, 3]);
+        assert_eq!(made.bytes, b"twoa");
+    }
+
+    #[test]
     fn segments_that_do_not_fit_are_refused() {
         for (fields, part) in [
             (
@@ -314,7 +333,7 @@ mod tests {
                 })
                 .collect();
             let started = Instant::now();
-            let made = Initial::sealed(&module).unwrap();
+            let made = Initial::sealed(&module, None).unwrap();
             assert_eq!(made.runs.len(), n as usize);
             assert!(made.runs.is_sorted_by_key(|r| r.at));
             started.elapsed()

@@ -20,6 +20,7 @@ mod elf_writer;
 mod emit;
 mod error;
 mod generate;
+pub mod graph;
 mod initial;
 mod isa;
 mod kept;
@@ -31,6 +32,7 @@ mod options;
 mod parallel;
 mod passes;
 mod piece;
+pub mod regions;
 pub mod strip;
 pub mod symbols;
 #[cfg(test)]
@@ -40,8 +42,8 @@ mod verify;
 
 pub use error::{Error, ErrorKind, Place, Result};
 pub use kept::{Keeper, Name};
-pub use options::{Cpu, Features, Options, Work};
-pub use sing_image::meta::{Linkage, MemoryMode};
+pub use options::{Cpu, Features, Options, Unreached, Work};
+pub use sing_image::meta::{Checks, Linkage, MemoryMode};
 
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
@@ -64,6 +66,8 @@ pub struct Stats {
     pub wasm_bytes: usize,
     /// Functions compiled.
     pub functions: usize,
+    /// Functions that nothing can call, which have no code in the image.
+    pub left_out: usize,
     /// Functions whose code was there before.
     pub kept: usize,
     /// WebAssembly instructions translated.

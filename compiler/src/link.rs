@@ -15,6 +15,9 @@ use sing_image::limits;
 const ALIGNMENT: usize = 32;
 /// Padding between functions: `int3`.
 const PADDING: u8 = 0xcc;
+/// The code of functions that nothing can call: `ud2`.
+const STUB: [u8; 2] = [0x0f, 0x0b];
+
 /// Code under construction.
 #[derive(Default)]
 pub(crate) struct Linker {
@@ -28,6 +31,8 @@ pub(crate) struct Linker {
     /// behind it, the bytes of the frame below the frame pointer, and the offset to go on at.
     catching: Vec<[u32; 3]>,
     max_frame: u32,
+    /// Where the last stub lies.
+    stub: Option<usize>,
 }
 
 /// The finished code.
@@ -66,6 +71,23 @@ impl Linker {
             .extend(catching.map(|&[behind, frame, to]| [start + behind, frame, start + to]));
         self.max_frame = self.max_frame.max(piece.frame);
         Ok((start, piece.code.len() as u32))
+    }
+
+    /// Places a function that nothing can call: its offset, at which there is a trap that belongs to no
+    /// function, should it be called all the same. It has no bytes; those that follow each other share
+    /// a trap, which fills a gap.
+    pub(crate) fn left_out(&mut self) -> Result<u32> {
+        if let Some(at) = self.stub.filter(|at| at + STUB.len() == self.code.len()) {
+            return Ok(at as u32);
+        }
+        let at = self.code.len();
+        limits::CODE_BYTES
+            .check((at + STUB.len()) as u64)
+            .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
+        self.stub = Some(at);
+        self.code.extend_from_slice(&STUB);
+        self.traps.push((at as u32, Trap::Unreachable.code()));
+        Ok(at as u32)
     }
 
     /// Places a routine at the offset.

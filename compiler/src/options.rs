@@ -2,13 +2,15 @@
 
 use crate::kept::Keeper;
 use crate::module::Module;
-use sing_image::meta::{Linkage, MemoryMode};
+use sing_image::meta::{Checks, Linkage, MemoryMode};
 
 /// How to verify and compile a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How the code stays inside its linear memory.
     pub memory_mode: MemoryMode,
+    /// Whether the code tests what it does. Without, a program can do anything: for measuring.
+    pub checks: Checks,
     /// Whether the module is a SIP by itself, or is linked with others.
     pub linkage: Linkage,
     /// The WebAssembly features that the module may use.
@@ -20,6 +22,8 @@ pub struct Options {
     pub tail_calls: bool,
     /// Whether the image keeps lines of the program's text, where the module says them.
     pub lines: bool,
+    /// What becomes of functions that nothing can call. Those of an open module are always kept.
+    pub unreached: Unreached,
 }
 
 impl Options {
@@ -28,11 +32,13 @@ impl Options {
     pub fn sip(memory_mode: MemoryMode) -> Options {
         Options {
             memory_mode,
+            checks: Checks::All,
             linkage: Linkage::Sealed,
             features: Features::Sip,
             cpu: Cpu::Baseline,
             tail_calls: false,
             lines: true,
+            unreached: Unreached::LeftOut,
         }
     }
 
@@ -49,12 +55,27 @@ impl Options {
     pub(crate) fn sealed(&self) -> bool {
         self.linkage == Linkage::Sealed
     }
+
+    /// Whether the code tests what it does.
+    pub(crate) fn tests(&self) -> bool {
+        self.checks == Checks::All
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options::sip(MemoryMode::Guard)
     }
+}
+
+/// What becomes of functions of a sealed module that nothing can call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unreached {
+    /// They have no code in the image, nor have passive segments that no code can name any bytes.
+    #[default]
+    LeftOut,
+    /// They are compiled as all others are.
+    Kept,
 }
 
 /// How the work of a compilation is done, on which its result does not depend.

@@ -26,7 +26,7 @@ pub fn file(image: &[u8]) -> Result<Vec<u8>> {
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     let text = object.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
     object.append_section_data(text, image.code, 16);
-    for func in &image.meta.funcs {
+    for func in image.meta.funcs.iter().filter(|func| func.size > 0) {
         object.add_symbol(Symbol {
             name: func.name.as_bytes().to_vec(),
             value: func.offset.into(),

@@ -19,6 +19,15 @@
 // The start of the program; its result is the exit code.
 __attribute__((export_name("sip_main"))) int32_t sip_main(void);
 
+// Declares of a function that it allocates nothing, nor lets anything allocate that it calls: no page of memory, no
+// block, no object of the kernel. The installer refuses a program that can, and names the way. The name is of your
+// choice:
+//   SING_NO_ALLOC(step) static uint32_t step(uint32_t n) { return n + 1; }
+#define SING_NO_ALLOC(name) __attribute__((export_name("no_alloc:" #name)))
+// Declares of a function that it allocates, from memory that the program has: a region without allocation may not
+// call it.
+#define SING_ALLOCATES(name) __attribute__((export_name("alloc:" #name)))
+
 // The program's manifest, once in a program, as JSON:
 //   SING_MANIFEST({"name": "hello", "abi": 1, "endpoints": [
 //     {"name": "stdout", "contract": "PipeContract", "side": "imp", "state": "Start", "optional": true}]})

@@ -21,7 +21,7 @@ const BYTES_SHOWN: usize = 10;
 const DATA_SHOWN: u64 = 8;
 
 /// Prints the functions with this name, or if there is none, those whose name contains it; without
-/// a name, all.
+/// a name, all that have code.
 pub fn run(image: &Image<'_>, wanted: Option<&str>) -> Result<(), String> {
     let first = image.meta.imported_funcs();
     let all = || image.meta.funcs.iter().zip(first..);
@@ -29,7 +29,7 @@ pub fn run(image: &Image<'_>, wanted: Option<&str>) -> Result<(), String> {
         all().filter(|(func, index)| test(func, *index)).collect()
     };
     let funcs = match wanted {
-        None => named(&|_, _| true),
+        None => named(&|f, _| f.size > 0),
         Some(name) => {
             let exact = named(&|f, index| f.name == name || index.to_string() == name);
             if exact.is_empty() {
@@ -60,6 +60,9 @@ fn function(image: &Image<'_>, func: &Func, index: u32) {
         "{:#010x} <{}> function {index}",
         func.offset, func.name
     ));
+    if func.size == 0 {
+        output::line("  left out: nothing calls it");
+    }
     for line in lines(image, func) {
         output::line(line);
     }
@@ -341,7 +344,7 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sing_compiler::Options;
+    use sing_compiler::{Options, Unreached};
 
     /// What is shown of the function `$f` of a program with these fields.
     fn shown(fields: &str) -> Vec<String> {
@@ -351,7 +354,11 @@ mod tests {
              (@custom \"singularity.manifest\" \"{manifest}\"))"
         );
         let wasm = wat::parse_str(text).unwrap();
-        let file = sing_compiler::compile(&wasm, &Options::default())
+        let options = Options {
+            unreached: Unreached::Kept,
+            ..Options::default()
+        };
+        let file = sing_compiler::compile(&wasm, &options)
             .unwrap()
             .to_elf()
             .unwrap();

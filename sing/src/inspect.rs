@@ -6,7 +6,9 @@ use sing_image::contract::{ContractTable, Direction};
 use sing_image::elf::Image;
 use sing_image::lines::Table;
 use sing_image::manifest::Side;
-use sing_image::meta::{ConstExpr, Data, ImportKind, MemoryMode, MemoryType, Meta, SegmentMode};
+use sing_image::meta::{
+    Checks, ConstExpr, Data, ImportKind, MemoryMode, MemoryType, Meta, SegmentMode,
+};
 use sing_image::parameters;
 use sing_image::system::{BIN, MAGIC, SystemImage};
 use std::path::Path;
@@ -77,6 +79,15 @@ fn summary(image: &Image<'_>, file: usize) {
         MemoryMode::Guard => "guard pages",
         MemoryMode::Explicit => "explicit tests",
     };
+    let left = meta.funcs.iter().filter(|f| f.size == 0).count();
+    let left = match left {
+        0 => String::new(),
+        _ => format!(", of which {left} are left out, as nothing calls them"),
+    };
+    let checks = match meta.checks {
+        Checks::All => "all",
+        Checks::None => "left out; runs only in a system that was started with --measure",
+    };
     let data = image.data.len();
     let passive = |d: &&Data| d.mode == SegmentMode::Passive;
     let vector = |(_, value): &&(_, ConstExpr)| matches!(value, ConstExpr::Vector(_));
@@ -128,11 +139,16 @@ fn summary(image: &Image<'_>, file: usize) {
         ("image", format!("{file} bytes")),
         (
             "code",
-            format!("{} bytes, {} functions", image.code.len(), meta.funcs.len()),
+            format!(
+                "{} bytes, {} functions{left}",
+                image.code.len(),
+                meta.funcs.len()
+            ),
         ),
         ("data", format!("{data} bytes in {} pieces", pieces)),
         ("lines", lines),
         ("memory", memory),
+        ("checks", checks.into()),
         (
             "tables",
             format!("{} with {elements} elements", meta.tables.len()),

@@ -37,6 +37,17 @@ fn what_is_reached_is_told_and_what_is_not() {
     assert_eq!(found["kernel_entries"], serde_json::json!(["yield"]));
     assert_eq!(found["imports_never_reached"], serde_json::json!(["sleep"]));
     assert_eq!(found["code"]["unreached"]["functions"], 1);
+    // Left out of the image, unless that is asked for.
+    assert_eq!(found["code"]["unreached"]["bytes"], 0);
+    assert_eq!(found["regions_without_allocation"], serde_json::json!([]));
+    let (_, text) = analyze("kept.wasm", PROGRAM, &["--json", "--unreached", "keep"]);
+    let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let bytes = |of: &serde_json::Value| of["code"]["bytes"].as_u64().unwrap();
+    assert!(
+        kept["code"]["unreached"]["bytes"].as_u64() > Some(0),
+        "{text}"
+    );
+    assert!(bytes(&kept) > bytes(&found), "{text}");
     let path = found["stack"]["greatest"]["path"].as_array().unwrap();
     let names: Vec<_> = path.iter().map(|f| f["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["main", "rests"]);
@@ -69,6 +80,25 @@ fn the_way_to_an_import_is_shown() {
     let (status, text) = analyze("way.wasm", PROGRAM, &["--way", "xh_alloc"]);
     assert_eq!(status, Some(1));
     assert!(text.contains("imports no \"xh_alloc\""), "{text}");
+}
+
+#[test]
+fn parts_without_allocation_are_listed() {
+    let text = r#"(module (@custom "singularity.manifest" "{\"name\": \"calm\", \"abi\": 1}")
+        (import "sing_v1" "yield" (func $yield)) (memory 1)
+        (func $help (call $yield)) (func $step (export "no_alloc:step") (call $help))
+        (func $main (export "sip_main") (result i32) (memory.grow (i32.const 1))))"#;
+    let (status, said) = analyze("calm.wasm", text, &[]);
+    assert_eq!(status, Some(0), "{said}");
+    let line = "no allocation  step: in step, nor in all that it calls (3 functions)\n";
+    assert!(said.contains(line), "{said}");
+    let broken = text.replace("(call $yield)", "(drop (memory.grow (i32.const 1)))");
+    let (status, said) = analyze("hasty.wasm", &broken, &[]);
+    assert_eq!(status, Some(1));
+    assert!(
+        said.contains("step calls help, which runs memory.grow"),
+        "{said}"
+    );
 }
 
 #[test]

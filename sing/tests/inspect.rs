@@ -96,12 +96,36 @@ fn a_terminal_obeys_nothing_that_is_inspected() {
 #[test]
 fn functions_are_shown_with_an_empty_line_between() {
     let text = r#"(module (@custom "singularity.manifest" "{\"name\": \"two\", \"abi\": 1}")
-        (func $other) (func (export "sip_main") (result i32) (i32.const 0)))"#;
+        (func $other (export "other")) (func $never)
+        (func (export "sip_main") (result i32) (i32.const 0)))"#;
     let path = file("two.wasm", &wat::parse_str(text).unwrap());
     let (status, text) = sing(&["inspect", path.to_str().unwrap(), "--disassemble"]);
     assert_eq!(status, Some(0), "{text}");
     assert_eq!(text.matches("\n\n0x").count(), 1, "{text}");
     assert!(text.starts_with("\n0x") && !text.contains('\u{fffd}'));
+    let (_, text) = sing(&["inspect", path.to_str().unwrap(), "--disassemble", "never"]);
+    assert!(text.contains("left out: nothing calls it"), "{text}");
+    let (_, text) = sing(&["inspect", path.to_str().unwrap()]);
+    for part in [
+        "3 functions, of which 1 are left out",
+        "checks         all\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn an_image_without_checks_is_told_from_others() {
+    let text = r#"(module (@custom "singularity.manifest" "{\"name\": \"bare\", \"abi\": 1}")
+        (func (export "sip_main") (result i32) (i32.const 0)))"#;
+    let path = file("bare.wasm", &wat::parse_str(text).unwrap());
+    let image = path.with_extension("image");
+    let (path, image) = (path.to_str().unwrap(), image.to_str().unwrap());
+    let (status, text) = sing(&["compile", path, "-o", image, "--checks", "none"]);
+    assert_eq!(status, Some(0), "{text}");
+    let (_, text) = sing(&["inspect", image]);
+    let part = "left out; runs only in a system that was started with --measure";
+    assert!(text.contains(part), "{text}");
 }
 
 #[test]

@@ -77,8 +77,10 @@ usage: cargo xtask COMMAND
   bench embed|hello [--json FILE] [--rounds N]
       measures calls into a system inside a program, beside wasmtime; or hello in C, Rust and Go, on disk and in memory
   bench compute|safety [--json FILE] [--rounds N]
-      measures work of well-known crates as programs of the system, as native code and under wasmtime; or what tests
-      of addresses cost it beside guard pages
+      measures work of well-known crates as programs of the system, as native code and under wasmtime; or what its
+      safety costs: guard pages and explicit tests beside code without checks, each with quanta and without
+  bench treeshake [--program MODULE]... [--json FILE]
+      counts the code of the system's programs, and of these, with all functions and without those that nothing calls
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -370,7 +372,7 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
     if request.name.is_empty() {
         bail!(
             "bench: which one? There are basic, channels, disk, files, net, registers, web, programs, \
-             compile, embed, hello, compute and safety"
+             compile, embed, hello, compute, safety and treeshake"
         );
     }
     Ok(Command::Bench(request))

@@ -120,6 +120,8 @@ pub struct Kernel {
     pub serial: Option<SerialLine>,
     /// Who has the machine's screen and keyboard; `None`: it has none.
     pub display: Option<Display>,
+    /// Further options of the hosted kernel.
+    pub options: Vec<&'static str>,
     stress: bool,
 }
 
@@ -158,6 +160,7 @@ impl Kernel {
             networks: Vec::new(),
             serial: None,
             display: None,
+            options: Vec::new(),
             stress: false,
         })
     }
@@ -241,6 +244,7 @@ impl Kernel {
         }
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
+            command.args(&self.options);
             if let Some(watch) = self.watch {
                 command.arg("--watch").arg(watch.to_string());
             }

@@ -1,8 +1,8 @@
 //! Modules that need far more work than their length suggests: refused by a count, before anything
 //! iterates over their contents.
 
-use super::{MAIN, compile, sip, sip_with};
-use crate::{Error, ErrorKind, Options};
+use super::{MAIN, compile, sip, sip_with, whole};
+use crate::{Error, ErrorKind};
 use sing_image::limits::{self, Limit};
 
 #[test]
@@ -17,7 +17,7 @@ fn too_many_start_up_endpoints_are_counted_before_they_are_looked_at() {
         .collect();
     let endpoints = endpoints.join(",");
     let manifest = format!(r#"{{"name":"many","abi":1,"endpoints":[{endpoints}]}}"#);
-    let e = crate::verify(&sip_with(&manifest, "", MAIN), &Options::default()).unwrap_err();
+    let e = crate::verify(&sip_with(&manifest, "", MAIN), &whole()).unwrap_err();
     assert_eq!(e.kind, ErrorKind::TooLarge, "{e}");
     assert!(
         e.to_string().contains(limits::STARTUP_ENDPOINTS.what),
@@ -30,7 +30,7 @@ fn too_many_imports_are_counted_before_they_are_looked_up() {
     // The first import is foreign, which checking the imports would find.
     let import = r#"(import "nowhere" "nothing" (func))"#;
     let imports = import.repeat(limits::IMPORTS.most as usize + 1);
-    let e = crate::verify(&sip(&format!("{imports} {MAIN}")), &Options::default()).unwrap_err();
+    let e = crate::verify(&sip(&format!("{imports} {MAIN}")), &whole()).unwrap_err();
     assert_eq!(e.kind, ErrorKind::TooLarge, "{e}");
 }
 
@@ -49,7 +49,7 @@ fn branches(count: usize) -> Vec<u8> {
 
 /// The limit for which a module is refused, by the verifier already.
 fn refused(wasm: &[u8], limit: Limit) {
-    let options = Options::default();
+    let options = whole();
     let verified = crate::verify(wasm, &options).err();
     let compiled = crate::compile(wasm, &options).err();
     assert_eq!(verified, compiled);
@@ -59,8 +59,8 @@ fn refused(wasm: &[u8], limit: Limit) {
 /// The limit for which a module is refused, of which the verifier knows nothing.
 /// Refused by the compiler, and by the verifier for the same.
 fn refused_by_the_compiler(wasm: &[u8], limit: Limit) {
-    let compiled = crate::compile(wasm, &Options::default()).err();
-    let verified = crate::verify(wasm, &Options::default()).err();
+    let compiled = crate::compile(wasm, &whole()).err();
+    let verified = crate::verify(wasm, &whole()).err();
     assert_eq!(compiled, verified);
     too_large(compiled, limit);
 }
@@ -121,7 +121,7 @@ fn many_small_functions_count_together() {
 fn instructions_with_few_operands_are_refused_for_nothing_but_their_number() {
     let verified = |body: &str| {
         let wasm = sip(&format!("{MAIN} (func (param f32 v128) {body})"));
-        crate::verify(&wasm, &Options::default()).map(|_| wasm)
+        crate::verify(&wasm, &whole()).map(|_| wasm)
     };
     let lanes = |n: usize| format!("local.get 1 {} drop", "i8x16.popcnt ".repeat(n));
     assert!(verified(&lanes(100_000)).is_ok());
@@ -173,7 +173,7 @@ fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
         ))
     };
     compile(&nested(100, 10));
-    let nested = crate::compile(&nested(1000, 600), &Options::default());
+    let nested = crate::compile(&nested(1000, 600), &whole());
     too_large(nested.err(), limits::LOCALS_CARRIED);
 }
 
@@ -206,7 +206,7 @@ fn locals_and_blocks_are_counted_against_each_other() {
             "{MAIN} (func (param i32) (local {declared}) {joins})"
         ))
     };
-    assert!(crate::verify(&with(3000, 3000), &Options::default()).is_ok());
+    assert!(crate::verify(&with(3000, 3000), &whole()).is_ok());
     refused(&with(30_000, 3000), limits::LOCALS_BY_BLOCKS);
 }
 
@@ -222,10 +222,10 @@ fn a_contract_that_takes_too_long_to_read_is_refused() {
     let manifest =
         r#"{"name":"t","abi":1,"endpoints":[{"name":"e","contract":"Large","side":"imp"}]}"#;
     let module = |states| sip_with(manifest, &contract(states), MAIN);
-    if let Err(e) = crate::verify(&module(40), &Options::default()) {
+    if let Err(e) = crate::verify(&module(40), &whole()) {
         panic!("{e}");
     }
-    let e = crate::verify(&module(48), &Options::default()).unwrap_err();
+    let e = crate::verify(&module(48), &whole()).unwrap_err();
     assert_eq!(e.kind, ErrorKind::TooLarge, "{e}");
     assert!(
         e.to_string().contains(limits::ONE_CONTRACT_BYTES.what),
@@ -242,7 +242,7 @@ fn at_the_border_verifier_and_compiler_agree() {
             "{MAIN} (memory i64 1) (func (param i64) (result i64) local.get 0 {loads})"
         ))
     };
-    let verified = |count: usize| crate::verify(&loads(count), &Options::default()).map(drop);
+    let verified = |count: usize| crate::verify(&loads(count), &whole()).map(drop);
     let (mut least, mut most) = (60_000, 200_000);
     assert_eq!(verified(least), Ok(()));
     while most - least > 1000 {

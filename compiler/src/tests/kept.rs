@@ -1,6 +1,6 @@
 //! Tests of functions whose code was made by an earlier compilation.
 
-use super::{MAIN, compile, sip};
+use super::{MAIN, compile, sip, whole};
 use crate::{Keeper, Name, Options, Stats, Work};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -30,7 +30,7 @@ impl Memory {
             keeper: Some(self),
             ..Work::default()
         };
-        let kept = crate::compile_by(wasm, &Options::default(), &work).unwrap();
+        let kept = crate::compile_by(wasm, &whole(), &work).unwrap();
         let anew = compile(wasm);
         assert!(kept.to_elf().unwrap() == anew.to_elf().unwrap());
         kept.stats
@@ -92,9 +92,16 @@ fn functions_are_told_apart_by_all_that_their_code_depends_on() {
     for options in [
         Options {
             cpu: crate::Cpu::V3,
-            ..Options::default()
+            ..whole()
         },
-        Options::sip(crate::MemoryMode::Explicit),
+        Options {
+            memory_mode: crate::MemoryMode::Explicit,
+            ..whole()
+        },
+        Options {
+            checks: crate::Checks::None,
+            ..whole()
+        },
     ] {
         let work = Work {
             keeper: Some(&memory),
@@ -115,9 +122,9 @@ fn what_has_not_the_form_of_code_is_not_used() {
     let first = Memory::default();
     first.compile(&program("", "(i32.const 7)"));
     let first = first.next();
-    let whole: Vec<(Name, Vec<u8>)> = first.old.into_iter().collect();
+    let all: Vec<(Name, Vec<u8>)> = first.old.into_iter().collect();
     for cut in 0..4 {
-        let old = whole.iter().map(|(name, bytes)| {
+        let old = all.iter().map(|(name, bytes)| {
             let bytes = match cut {
                 0 => Vec::new(),
                 1 => bytes[..bytes.len() / 2].to_vec(),
@@ -141,7 +148,7 @@ fn what_has_not_the_form_of_code_is_not_used() {
             ..Work::default()
         };
         let wasm = program("", "(i32.const 7)");
-        let made = crate::compile_by(&wasm, &Options::default(), &work);
+        let made = crate::compile_by(&wasm, &whole(), &work);
         // Changed bytes of code are not noticed here, and broken forms are.
         if cut < 3 {
             let anew = compile(&wasm);

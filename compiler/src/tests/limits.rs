@@ -1,8 +1,8 @@
 //! Tests of each limit, at the limit and one above it: verifier and run-time accept and refuse the
 //! same modules and images, for the same reason.
 
-use super::{MAIN, PLAIN, sip, sip_with};
-use crate::{ErrorKind, Options};
+use super::{MAIN, PLAIN, sip, sip_with, whole};
+use crate::ErrorKind;
 use sing_image::elf::Image;
 use sing_image::limits::{self, Limit};
 use sing_image::meta::{
@@ -13,7 +13,7 @@ use sing_runtime::Preparation;
 
 /// Whether the verifier accepts a module; if not, checks that it names the limit.
 fn verified(wasm: &[u8], limit: Limit) -> bool {
-    match crate::verify(wasm, &Options::default()) {
+    match crate::verify(wasm, &whole()) {
         Ok(_) => true,
         Err(e) => {
             let text = e.to_string();
@@ -261,7 +261,7 @@ fn data_segments() {
     let module = |n: u64| sip(&format!("(memory 1) {} {MAIN}", repeated("(data \"\")", n)));
     assert!(verified(&module(limit.most), limit));
     // The validator's own limit is the same.
-    assert!(crate::verify(&module(limit.most + 1), &Options::default()).is_err());
+    assert!(crate::verify(&module(limit.most + 1), &whole()).is_err());
     let image = |n: u64| {
         let mut meta = small();
         let empty = sing_image::meta::Data {
@@ -382,7 +382,7 @@ fn the_text_of_contracts_is_counted_before_it_is_read() {
     // Text that does not even parse.
     for (count, fits) in [(0, true), (1, false)] {
         let text = "x".repeat(limits::CONTRACT_TEXT.most as usize - 1 + count);
-        let error = crate::verify(&sip_with(PLAIN, &text, MAIN), &Options::default()).unwrap_err();
+        let error = crate::verify(&sip_with(PLAIN, &text, MAIN), &whole()).unwrap_err();
         assert_eq!(error.kind == ErrorKind::Contract, fits, "{count}");
         if !fits {
             assert!(!verified(
@@ -408,7 +408,7 @@ fn contracts_count_whether_or_not_they_are_used() {
         let text: String = (0..count)
             .map(|i| format!("contract C{i}{{in message M();state S:M?->closed;}}"))
             .collect();
-        match crate::verify(&sip_with(PLAIN, &text, MAIN), &Options::default()) {
+        match crate::verify(&sip_with(PLAIN, &text, MAIN), &whole()) {
             Ok(_) => assert!(fits),
             Err(error) => {
                 let text = error.to_string();

@@ -2,6 +2,7 @@
 //! run it.
 
 mod addresses;
+mod checks;
 mod code;
 mod copies;
 mod exceptions;
@@ -12,10 +13,12 @@ mod kept;
 mod limits;
 mod lines;
 mod mutation;
+mod regions;
 mod served;
+mod shaking;
 mod vectors;
 
-use crate::{Compiled, MemoryMode, Options};
+use crate::{Compiled, MemoryMode, Options, Unreached};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use sing_abi::trap::Trap;
 
@@ -67,12 +70,28 @@ fn wat(text: &str) -> Vec<u8> {
     }
 }
 
+/// The usual options, but for functions that nothing calls, which are compiled: tests look at them.
+fn whole() -> Options {
+    Options {
+        unreached: Unreached::Kept,
+        ..Options::default()
+    }
+}
+
 fn compile(wasm: &[u8]) -> Compiled {
     compile_with(wasm, &Options::default())
 }
 
+/// Compiles a module with all its functions.
 fn compile_with(wasm: &[u8], options: &Options) -> Compiled {
-    match crate::compile(wasm, options) {
+    let unreached = Unreached::Kept;
+    match crate::compile(
+        wasm,
+        &Options {
+            unreached,
+            ..*options
+        },
+    ) {
         Ok(compiled) => compiled,
         Err(e) => panic!("refused: {e}"),
     }

@@ -2,7 +2,7 @@
 //! without a call, and that its memory accesses are checked. Their results are tested by the
 //! WebAssembly test suite.
 
-use super::{MAIN, compile, compile_with, instructions, open, sip, traps};
+use super::{MAIN, compile, compile_with, instructions, open, sip, traps, whole};
 use crate::{Cpu, MemoryMode, Options};
 use iced_x86::{CpuidFeature, Mnemonic};
 use sing_abi::trap::Trap;
@@ -164,7 +164,7 @@ fn they_need_no_call_and_no_later_processor() {
     }
     let options = Options {
         cpu: Cpu::V3,
-        ..Options::default()
+        ..whole()
     };
     let v3 = compile_with(&wasm, &options);
     let code = instructions(&v3, "i32x4.add");

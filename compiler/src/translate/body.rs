@@ -104,7 +104,9 @@ fn open<'e, 'f>(
     func: &'f mut Function,
     builder: &'f mut FunctionBuilderContext,
 ) -> Result<(Translator<'e, 'f>, Vec<Value>)> {
-    limit_stack(func);
+    if env.options.tests() {
+        limit_stack(func);
+    }
     let regions = Regions::new(func);
     let mut b = FunctionBuilder::new(func, builder);
     let entry = b.create_block();

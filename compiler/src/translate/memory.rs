@@ -181,7 +181,8 @@ impl Translator<'_, '_> {
         let end = memarg.offset.saturating_add(u64::from(size));
         let mode = self.env.options.memory_mode;
         let can_be_guarded = memory == 0 && self.memory(memory)?.is_plain();
-        if mode == MemoryMode::Explicit || !can_be_guarded || end > GUARD {
+        let unguarded = mode == MemoryMode::Explicit || !can_be_guarded || end > GUARD;
+        if unguarded && self.env.options.tests() {
             self.test_bounds(memory, index, end)?;
         }
         let (base, _) = self.memory_fields(memory)?;

@@ -302,6 +302,13 @@ impl<'e, 'f> Translator<'e, 'f> {
         self.b.ins().trapnz(condition, trap_code(trap));
     }
 
+    /// Traps if a test of what keeps the program within its own says so; such tests can be left out.
+    fn test(&mut self, outside: Value, trap: Trap) {
+        if self.env.options.tests() {
+            self.trap_if(outside, trap);
+        }
+    }
+
     /// Flags of an access that cannot trap.
     fn plain(region: AliasRegion) -> MemFlagsData {
         MemFlagsData::trusted().with_alias_region(Some(region))

@@ -166,7 +166,7 @@ impl Translator<'_, '_> {
             .b
             .ins()
             .icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
-        self.trap_if(outside, Trap::TableOutOfBounds);
+        self.test(outside, Trap::TableOutOfBounds);
         let record = self.table_record(table)?;
         let flags = if self.fixed_len(table).is_some() {
             MemFlagsData::trusted().with_readonly().with_can_move()

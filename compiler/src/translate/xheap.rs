@@ -71,7 +71,7 @@ impl Translator<'_, '_> {
         let len = self.b.ins().uload32(flags, found, limit);
         let end = self.b.ins().iadd_imm_u(offset, i64::from(size));
         let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, len);
-        self.trap_if(outside, Trap::BlockOutOfBounds);
+        self.test(outside, Trap::BlockOutOfBounds);
         let base = self
             .b
             .ins()

@@ -4,7 +4,8 @@
 //! linkage is sealed, come the rules that make it a SIP: what it declares ([`manifest`]), which
 //! contracts it speaks ([`contracts`]), what it imports ([`imports`]), whether that was granted
 //! ([`authority`]), what it must bring ([`sip`]), how large it may be ([`limits`]) and whether its
-//! threads have stacks of their own ([`threads`]). How much work its code is to the compiler
+//! threads have stacks of their own ([`threads`]), and whether what it declares to allocate nothing
+//! does ([`regions`]). How much work its code is to the compiler
 //! ([`work`]) is counted with the validation.
 
 mod authority;
@@ -21,11 +22,14 @@ pub(crate) use imports::ImportUse;
 use validate::Used;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::graph::Graph;
 use crate::initial::Initial;
 use crate::module::Module;
-use crate::options::Options;
+use crate::options::{Options, Unreached};
+use crate::regions;
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
+use sing_image::meta::ExportKind;
 
 /// A verified module, with the results of verification.
 pub(crate) struct Checked<'a> {
@@ -40,6 +44,15 @@ pub(crate) struct Checked<'a> {
     pub(crate) initial: Initial,
     /// The memory that addresses in kernel calls refer to.
     pub(crate) kernel_memory: u32,
+    /// Whether each function can be called, the imported ones first; empty if all count as such.
+    pub(crate) reached: Vec<bool>,
+}
+
+impl Checked<'_> {
+    /// Whether a function of the module's can be called.
+    pub(crate) fn is_reached(&self, func: u32) -> bool {
+        self.reached.get(func as usize).copied().unwrap_or(true)
+    }
 }
 
 /// Verifies a module.
@@ -68,6 +81,7 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
             used,
             initial,
             kernel_memory: 0,
+            reached: Vec::new(),
         });
     }
     sip::shape(&module)?;
@@ -85,7 +99,16 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     sip::budget(&module, &manifest)?;
     threads::check(&module, &manifest, &imports)?;
     sip::elements(&module)?;
-    let initial = Initial::sealed(&module)?;
+    regions::are_functions(exports_of(&module))?;
+    let graph = Graph::of(wasm)?;
+    regions::check(&graph, |func| module.func_name(func as u32))?;
+    let (mut reached, mut named) = (Vec::new(), None);
+    if options.unreached == Unreached::LeftOut {
+        let from = graph.reached();
+        named = Some(graph.named_data(&from));
+        reached.extend(from[..graph.functions].iter().map(Option::is_some));
+    }
+    let initial = Initial::sealed(&module, named.as_ref())?;
     limits::data(&initial)?;
     Ok(Checked {
         module,
@@ -95,5 +118,12 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
         used,
         initial,
         kernel_memory,
+        reached,
     })
+}
+
+/// The names of a module's exports, and whether each is a function.
+fn exports_of<'m>(module: &'m Module<'_>) -> impl Iterator<Item = (&'m str, bool)> {
+    let exports = module.exports.iter();
+    exports.map(|e| (e.name.as_str(), matches!(e.kind, ExportKind::Func(_))))
 }

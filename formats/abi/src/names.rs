@@ -35,6 +35,12 @@ pub const EXP_CAST: &str = "exp.cast";
 pub const EXPORT_MAIN: &str = "sip_main";
 /// Export that further threads run: `(argument: i32)`.
 pub const EXPORT_THREAD: &str = "sip_thread";
+/// Prefix of the export of a function that allocates nothing, nor lets anything allocate that it
+/// calls; a name of the author's choice follows. Checked at install.
+pub const EXPORT_NO_ALLOC: &str = "no_alloc:";
+/// Prefix of the export of a function that allocates in a way that its code does not show: from memory
+/// that the program has. A name of the author's choice follows.
+pub const EXPORT_ALLOC: &str = "alloc:";
 /// Exported mutable global with a thread's shadow stack pointer; set for each new thread.
 pub const EXPORT_STACK_POINTER: &str = "__stack_pointer";
 

@@ -23,6 +23,17 @@ pub enum MemoryMode {
     Explicit,
 }
 
+/// Whether the code keeps the program within what is its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Checks {
+    /// It does, with the guard pages that [`MemoryMode::Guard`] asks for.
+    #[default]
+    All,
+    /// It does not: tests of bounds, of signatures and of the stack were left out, to measure what they
+    /// cost. The kernel loads such an image only where it was started for measuring.
+    None,
+}
+
 /// Whether the code can be linked with other modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Linkage {
@@ -467,6 +478,8 @@ pub struct Meta {
     pub abi_version: u32,
     /// How the code keeps inside its memory.
     pub memory_mode: MemoryMode,
+    /// Whether it tests what it does.
+    pub checks: Checks,
     /// Whether it can be linked.
     pub linkage: Linkage,
     /// The memory that addresses in kernel calls and messages refer to, by its index; 0 where there

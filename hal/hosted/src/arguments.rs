@@ -41,6 +41,9 @@ Options:
       --parent PID          end at once when the process PID does, which must be the one that started this
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
                             have waited for the kernel at most
+      --measure             run images that were compiled without checks (`sing compile --checks none`), too, to
+                            measure what these cost: their programs can do anything to the system and to this process
+      --no-preemption       let a thread run until it waits or ends, however long, to measure what quanta cost
       --stress switch       let another thread run at every place where one could, slowly: for tests
   -h, --help                print this
   -V, --version             print the version
@@ -82,6 +85,10 @@ pub(crate) struct Run {
     /// Nanoseconds between timer ticks; 0 for none.
     pub(crate) watch: u64,
     pub(crate) stress: bool,
+    /// Whether images without checks are run, too.
+    pub(crate) measure: bool,
+    /// Whether a thread's quantum ends.
+    pub(crate) preemption: bool,
 }
 
 /// A mistake in the command line.
@@ -220,6 +227,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut sockets = None;
     let mut watch = 0;
     let mut stress = false;
+    let (mut measure, mut preemption) = (false, true);
     let mut parent = None;
     let image = loop {
         match parser.next()? {
@@ -273,6 +281,8 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let microseconds = microseconds.filter(|n| (50..=1_000_000).contains(n));
                 watch = microseconds.ok_or(Error::Watch(text))? * 1000;
             }
+            Some(Long("measure")) => measure = true,
+            Some(Long("no-preemption")) => preemption = false,
             Some(Long("stress")) => match parser.value()?.string()? {
                 text if text == STRESS => stress = true,
                 text => return Err(Error::Stress(text)),
@@ -301,6 +311,8 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         parent,
         watch,
         stress,
+        measure,
+        preemption,
     })))
 }
 
@@ -322,6 +334,7 @@ mod tests {
         assert_eq!(run.args, ["-c", "--help", "--memory-limit", "x"]);
         assert_eq!((run.memory_limit, run.watch), (Some(2 << 30), 0));
         assert!(!run.stress);
+        assert!(!run.measure && run.preemption, "without being asked for");
     }
 
     #[test]

@@ -109,6 +109,8 @@ impl Who<'_> {
             serial: run.serial,
             display: run.display,
             sockets: run.sockets,
+            measures: run.measure,
+            without_preemption: !run.preemption,
             ..Config::default()
         };
         let options = Options {

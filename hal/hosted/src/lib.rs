@@ -112,6 +112,10 @@ pub struct Config {
     pub display: Option<DisplaySocket>,
     /// What programs may do with sockets of the host.
     pub sockets: HostSockets,
+    /// Whether images are loaded that were compiled without checks, to measure what these cost.
+    pub measures: bool,
+    /// Whether a thread's quantum never ends, to measure what that costs.
+    pub without_preemption: bool,
     /// The system is inside a program that does other things, too ([`embed`]).
     pub inside: Option<embed::Inside>,
     /// The kernel, or a replacement.
@@ -216,6 +220,9 @@ pub struct HostedHal {
     noted: Noted,
     console: Console,
     devices: Devices,
+    /// Whether images without checks are loaded, and whether quanta end.
+    measures: bool,
+    preempts: bool,
     /// Where calls come in, if it is inside a program that does other things, too.
     port: Option<Arc<Port>>,
     /// The last to go: until then, handlers find the machine.
@@ -303,6 +310,8 @@ impl HostedHal {
             noted: Noted::default(),
             console,
             devices,
+            measures: config.measures,
+            preempts: !config.without_preemption,
             port: inside.map(|inside| Arc::clone(&inside.port)),
             signals: Mutex::new(own),
         }));
@@ -359,6 +368,14 @@ unsafe impl Hal for HostedHal {
 
     fn has_cpu_feature(&self, name: &str) -> bool {
         cpu::has(name)
+    }
+
+    fn measures(&self) -> bool {
+        self.measures
+    }
+
+    fn preempts(&self) -> bool {
+        self.preempts
     }
 
     fn cycles_per_second(&self) -> u64 {

@@ -5,15 +5,14 @@
 //! reference goes to a function of its type. What is reported may be more than what ever happens, and
 //! never less.
 
-mod graph;
 mod report;
 mod stack;
 
 use crate::{input, output};
-use graph::{Graph, Import};
 use serde_json::{Value, json};
 use sing_abi::{entry, names};
 use sing_compiler::Options;
+use sing_compiler::graph::{Graph, Import};
 use sing_image::contract::ContractTable;
 use sing_image::elf::Image;
 use sing_image::manifest::{STACK_RESERVE, Side};
@@ -154,11 +153,13 @@ impl<'a> Program<'a> {
             "kernel_instructions": self.instructions(),
             "privileges": manifest.privileges,
             "imports_never_reached": idle,
+            "regions_without_allocation": self.regions(),
             "stack": self.stack(),
             "code": self.code(),
             "data": {
                 "bytes": self.graph.data.iter().sum::<usize>(),
                 "segments": self.graph.data,
+                "image_bytes": self.image.data.len(),
             },
         });
         if each {
@@ -274,14 +275,39 @@ impl<'a> Program<'a> {
         nodes.zip(&self.image.meta.funcs)
     }
 
+    /// The code of the image, and what nothing reaches: how many functions, their bytes in the image,
+    /// where they are left out unless that was asked for, and in the module.
     fn code(&self) -> Value {
         let idle = self.own().filter(|(node, _)| self.reached[*node].is_none());
-        let idle: Vec<u64> = idle.map(|(_, func)| u64::from(func.size)).collect();
+        let (mut functions, mut bytes, mut of_module) = (0, 0, 0);
+        for (node, func) in idle {
+            functions += 1;
+            bytes += u64::from(func.size);
+            of_module += self.graph.bodies[node];
+        }
         json!({
             "bytes": self.image.code.len(),
             "functions": self.own().count(),
-            "unreached": { "bytes": idle.iter().sum::<u64>(), "functions": idle.len() },
+            "unreached": {
+                "bytes": bytes,
+                "functions": functions,
+                "module_bytes": of_module,
+            },
         })
+    }
+
+    /// The parts of the program that allocate nothing, which the installer has checked.
+    fn regions(&self) -> Value {
+        let regions = self.graph.without_allocation();
+        let regions = regions.iter().map(|region| {
+            let functions = region.nodes.iter().filter(|n| **n < self.graph.functions);
+            json!({
+                "name": region.name,
+                "function": self.name(region.function),
+                "functions": functions.count(),
+            })
+        });
+        regions.collect()
     }
 
     /// Each function, the largest first.

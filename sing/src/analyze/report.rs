@@ -50,11 +50,15 @@ pub fn print(found: &Value) {
     row("program", found["program"].as_str().unwrap_or_default());
     let code = &found["code"];
     let idle = &code["unreached"];
+    let left = match idle["bytes"].as_u64() {
+        Some(0) => "and are left out",
+        _ => "which are kept",
+    };
     row(
         "code",
         &format!(
-            "{} bytes in {} functions, of which nothing reaches {} ({} bytes)",
-            code["bytes"], code["functions"], idle["functions"], idle["bytes"]
+            "{} bytes in {} functions, of which nothing reaches {} ({} bytes of the module), {left}",
+            code["bytes"], code["functions"], idle["functions"], idle["module_bytes"]
         ),
     );
     let data = &found["data"];
@@ -69,6 +73,22 @@ pub fn print(found: &Value) {
     filled("and by code", listed(instructions));
     let idle: Vec<String> = texts(&found["imports_never_reached"]).collect();
     filled("never called", listed(idle));
+    for region in found["regions_without_allocation"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let text = |what: &str| region[what].as_str().unwrap_or_default();
+        row(
+            "no allocation",
+            &format!(
+                "{}: in {}, nor in all that it calls ({} functions)",
+                text("name"),
+                text("function"),
+                region["functions"]
+            ),
+        );
+    }
     depths(&found["stack"]);
     for function in found["functions"].as_array().into_iter().flatten() {
         let reached = match function["reached"].as_bool() {

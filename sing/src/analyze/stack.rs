@@ -3,8 +3,8 @@
 //! A group of nodes that can call each other in a circle has no greatest depth if one of these calls
 //! keeps the caller's frame. Otherwise the depth of a node is that of the deepest path from it.
 
-use super::graph::Graph;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use sing_compiler::graph::Graph;
 use sing_image::elf::Image;
 use sing_image::meta::Func;
 use std::collections::VecDeque;

@@ -112,7 +112,7 @@ options there.",
   [--versions]",
         text: "\
 Builds a system image, of one system manifest or of several that belong together. A program may be an image or a
-module, which is compiled on the way (--memory, --cpu and --lines as for `sing compile`). Refused where a program, an
+module, which is compiled on the way (--memory, --cpu, --lines and --checks as for `sing compile`). Refused where a program, an
 endpoint or a contract does not fit, or programs mean different contracts by one name; --versions: they may, and the
 kernel keeps them apart.",
     },
@@ -136,11 +136,15 @@ the SDK, with clang and wasm-ld. The flags are clang's. `sing bind c` makes the 
         name: "compile",
         summary: "compiles a module to an image",
         usage: "\
-sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]",
+sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]
+    [--unreached leave|keep] [--checks all|none]",
         text: "\
 Verifies a WebAssembly module and compiles it to an installed image (ELF).
 guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
-information, the image keeps the lines of its text, which crash reports name.",
+information, the image keeps the lines of its text, which crash reports name. Functions that nothing can call are left
+out of the code, unless --unreached keep says otherwise.
+--checks none leaves out tests of bounds, of signatures and of the stack, to measure what they cost. The program can then
+do anything, so a system refuses the image unless it was started with --measure.",
     },
     About {
         name: "strip",
@@ -163,7 +167,7 @@ Writes an ELF file with the image's code, functions and lines in the form that o
 sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]",
         text: "\
 Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-first (--memory, --cpu and --lines as for `sing compile`). Of a system image, it lists the programs and files.",
+first (with options as for `sing compile`). Of a system image, it lists the programs and files.",
     },
     About {
         name: "analyze",
@@ -172,7 +176,8 @@ first (--memory, --cpu and --lines as for `sing compile`). Of a system image, it
         text: "\
 Says what a program can do at most, by its code: what it can send, by which contract and to whom, which of the
 kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
-of its functions; --way: how calls lead to an import, such as debug_print. (--memory and --cpu as for `sing compile`.)",
+of its functions; --way: how calls lead to an import, such as debug_print. (--memory, --cpu and --unreached as for
+`sing compile`.)",
     },
     About {
         name: "fmt",

@@ -16,7 +16,7 @@ use crate::run;
 use crate::system::Versions;
 use help::About;
 use lexopt::{Arg, Parser, ValueExt as _};
-use sing_compiler::{Cpu, MemoryMode, Options};
+use sing_compiler::{Checks, Cpu, MemoryMode, Options, Unreached};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -239,6 +239,9 @@ fn analyze(parser: &mut Parser) -> Parsed {
                 request.options.memory_mode = parser.value()?.parse_with(memory_mode)?;
             }
             Arg::Long("cpu") => request.options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("unreached") => {
+                request.options.unreached = parser.value()?.parse_with(unreached)?;
+            }
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }
@@ -259,6 +262,8 @@ fn compile(parser: &mut Parser) -> Parsed {
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
+            Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
+            Arg::Long("unreached") => options.unreached = parser.value()?.parse_with(unreached)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -331,6 +336,8 @@ fn inspect(parser: &mut Parser) -> Parsed {
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
+            Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
+            Arg::Long("unreached") => options.unreached = parser.value()?.parse_with(unreached)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -360,6 +367,7 @@ fn image(parser: &mut Parser) -> Parsed {
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
+            Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -457,6 +465,22 @@ fn lines(name: &str) -> Result<bool> {
         "keep" => Ok(true),
         "none" => Ok(false),
         _ => Err("there are keep and none".into()),
+    }
+}
+
+fn checks(name: &str) -> Result<Checks> {
+    match name {
+        "all" => Ok(Checks::All),
+        "none" => Ok(Checks::None),
+        _ => Err("there are all, and none for measuring what they cost".into()),
+    }
+}
+
+fn unreached(name: &str) -> Result<Unreached> {
+    match name {
+        "keep" => Ok(Unreached::Kept),
+        "leave" => Ok(Unreached::LeftOut),
+        _ => Err("there are leave and keep".into()),
     }
 }
 

@@ -26,6 +26,22 @@ fn command_lines_are_understood() {
         panic!("compile");
     };
     assert_eq!(options.memory_mode, MemoryMode::Explicit);
+    assert_eq!(options.checks, Checks::All, "unless it is said");
+    for text in [
+        "compile a.wasm -o a --checks none",
+        "inspect a.wasm --checks none",
+    ] {
+        let (Ok(Command::Compile { options, .. }) | Ok(Command::Inspect { options, .. })) =
+            line(text)
+        else {
+            panic!("{text}");
+        };
+        assert_eq!(options.checks, Checks::None, "{text}");
+    }
+    let Ok(Command::Image(request)) = line("image -o o --manifest m --checks none") else {
+        panic!("image");
+    };
+    assert_eq!(request.options.checks, Checks::None);
     let Ok(Command::Image(request)) = line("image -o o --manifest m --bin a=x --file p/q=y") else {
         panic!("image");
     };
@@ -100,6 +116,9 @@ fn what_is_wrong_is_said() {
         ("compile a", "-o IMAGE"),
         ("compile a b -o c", "\"b\""),
         ("compile a -o c --memory none", "guard and explicit"),
+        ("compile a -o c --checks some", "there are all, and none"),
+        ("compile a -o c --unreached some", "leave and keep"),
+        ("analyze a --checks none", "--checks"),
         ("image -o o", "--manifest FILE"),
         ("image -o o --manifest m --bin a", "NAME=FILE"),
         ("inspect a --frobnicate", "--frobnicate"),

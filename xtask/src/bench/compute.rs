@@ -1,5 +1,5 @@
-//! `cargo xtask bench compute`: how fast compiled code is, beside native Rust and wasmtime (T8); and
-//! `bench safety`: what tests of addresses cost beside guard pages.
+//! `cargo xtask bench compute`: how fast compiled code is, beside native Rust and wasmtime (T8). What
+//! safety costs it is measured in the same way (`safety`).
 //!
 //! All sides take turns within each kernel, so that disturbances of the machine affect all alike. A
 //! burst's figure is its least disturbed run, a row's the median over the rounds of the ratio to
@@ -29,28 +29,15 @@ const WAYS: [Way; 2] = [
         program: "kernels",
         simd: true,
         memory: "guard",
+        checks: "all",
     },
     Way {
         program: "kernels-scalar",
         simd: false,
         memory: "guard",
+        checks: "all",
     },
 ];
-
-/// The sides of `bench safety`.
-const BOUNDS: [Way; 2] = [
-    Way {
-        program: "kernels",
-        simd: true,
-        memory: "guard",
-    },
-    Way {
-        program: "kernels-tested",
-        simd: true,
-        memory: "explicit",
-    },
-];
-const TESTED: &str = "explicit tests";
 
 /// `bench compute`: measures, prints the table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
@@ -62,18 +49,12 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     let image = kernels.image(&WAYS)?;
     sides.extend(ours(&image, [OURS, "this system"], WAYS));
-    finish(request, kernels, &sides, &image, OURS, "T8")
+    let measured = Ratios::measure(&kernels, &sides, request.rounds)?;
+    let rows = measured.rows(OURS, "T8");
+    finish(request, kernels, &measured, rows, &image)
 }
 
-/// `bench safety`, likewise.
-pub fn safety(request: &Request) -> Result<u8> {
-    let (kernels, _) = prepare()?;
-    let image = kernels.image(&BOUNDS)?;
-    let sides = ours(&image, ["guard pages", TESTED], BOUNDS);
-    finish(request, kernels, &sides, &image, TESTED, "T9")
-}
-
-fn prepare() -> Result<(Kernels, Side)> {
+pub(super) fn prepare() -> Result<(Kernels, Side)> {
     let mut project = Project::find()?;
     setup::prepare(&mut project, Needs::of(false))?;
     Kernels::prepare(project, RUNS)
@@ -83,20 +64,19 @@ fn ours(image: &Path, names: [&'static str; 2], ways: [Way; 2]) -> Vec<(&'static
     let sides = ways.map(|way| Side::Ours {
         image: image.into(),
         program: way.program,
+        options: &[],
     });
     names.into_iter().zip(sides).collect()
 }
 
-fn finish(
+/// Prints the tables and writes JSON and picture; the rows of kernels come last.
+pub(super) fn finish(
     request: &Request,
     kernels: Kernels,
-    sides: &[(&'static str, Side)],
+    measured: &Ratios,
+    rows: Vec<Row>,
     image: &Path,
-    about: &str,
-    id: &str,
 ) -> Result<u8> {
-    let measured = Ratios::measure(&kernels, sides, request.rounds)?;
-    let rows = measured.rows(about, id);
     sing_files::standard::print(measured.table());
     let means = rows
         .iter()
@@ -115,24 +95,35 @@ fn finish(
 }
 
 /// For each side and kernel the ratios to the first side, one a round.
-struct Ratios {
-    sides: Vec<String>,
-    kernels: Vec<String>,
+pub(super) struct Ratios {
+    pub(super) sides: Vec<String>,
+    pub(super) kernels: Vec<String>,
     /// By side, kernel, round.
-    ratios: Vec<Vec<Vec<f64>>>,
+    pub(super) ratios: Vec<Vec<Vec<f64>>>,
+    /// The cycles of the run in the middle, likewise.
+    pub(super) medians: Vec<Vec<Vec<f64>>>,
 }
 
 impl Ratios {
-    /// Measures so many rounds.
-    fn measure(kernels: &Kernels, sides: &[(&'static str, Side)], rounds: u32) -> Result<Ratios> {
+    /// Measures so many rounds. Another side begins in each, so that none always has the same place.
+    pub(super) fn measure(
+        kernels: &Kernels,
+        sides: &[(&'static str, Side)],
+        rounds: u32,
+    ) -> Result<Ratios> {
         let mut ratios = vec![vec![Vec::new(); kernels.names.len()]; sides.len()];
+        let mut medians = ratios.clone();
         for round in 1..=rounds {
             for (number, kernel) in kernels.names.iter().enumerate() {
                 complain!("round {round} of {rounds}: {kernel}");
-                let bursts = sides.iter().map(|(_, side)| kernels.burst(side, number));
-                let bursts: Vec<Burst> = bursts.collect::<Result<_>>()?;
-                let first = bursts[0];
-                for ((burst, (side, _)), ratios) in bursts.iter().zip(sides).zip(&mut ratios) {
+                let mut bursts: Vec<(usize, Burst)> = Vec::new();
+                for turn in 0..sides.len() {
+                    let at = (turn + round as usize) % sides.len();
+                    bursts.push((at, kernels.burst(&sides[at].1, number)?));
+                }
+                bursts.sort_by_key(|(at, _)| *at);
+                let first = bursts[0].1;
+                for ((at, burst), (side, _)) in bursts.iter().zip(sides) {
                     ensure!(
                         burst.result == first.result,
                         "{kernel}: {side} computes {:x}, {} computes {:x}",
@@ -140,7 +131,8 @@ impl Ratios {
                         sides[0].0,
                         first.result
                     );
-                    ratios[number].push(burst.cycles / first.cycles.max(1.0));
+                    ratios[*at][number].push(burst.cycles / first.cycles.max(1.0));
+                    medians[*at][number].push(burst.median);
                 }
             }
         }
@@ -148,15 +140,29 @@ impl Ratios {
             sides: sides.iter().map(|(name, _)| (*name).into()).collect(),
             kernels: kernels.names.clone(),
             ratios,
+            medians,
         })
     }
 
     /// The geometric mean over the kernels, one a round.
-    fn means(&self, side: usize) -> Vec<f64> {
-        let rounds = self.ratios[side].first().map_or(0, Vec::len);
+    pub(super) fn means(&self, side: usize) -> Vec<f64> {
+        self.geometric(|kernel, round| self.ratios[side][kernel][round])
+    }
+
+    /// The geometric mean over the kernels of the ratio of these sides' runs in the middle, one a
+    /// round.
+    pub(super) fn medians_over(&self, side: usize, other: usize) -> Vec<f64> {
+        let medians = &self.medians;
+        self.geometric(|kernel, round| {
+            medians[side][kernel][round] / medians[other][kernel][round].max(1.0)
+        })
+    }
+
+    fn geometric(&self, of: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+        let rounds = self.ratios[0].first().map_or(0, Vec::len);
         (0..rounds)
             .map(|round| {
-                let logs = self.ratios[side].iter().map(|kernel| kernel[round].ln());
+                let logs = (0..self.kernels.len()).map(|kernel| of(kernel, round).ln());
                 (logs.sum::<f64>() / self.kernels.len() as f64).exp()
             })
             .collect()
@@ -164,7 +170,7 @@ impl Ratios {
 
     /// A row for the mean of this side with those of the others as peers, one for its ratio to the
     /// peer, and one for each kernel.
-    fn rows(&self, ours: &str, id: &str) -> Vec<Row> {
+    pub(super) fn rows(&self, ours: &str, id: &str) -> Vec<Row> {
         let Some(side) = self.sides.iter().position(|name| name == ours) else {
             return Vec::new();
         };
@@ -213,7 +219,7 @@ impl Ratios {
     }
 }
 
-fn row(name: &str, mut values: Vec<f64>) -> Row {
+pub(super) fn row(name: &str, mut values: Vec<f64>) -> Row {
     values.sort_by(f64::total_cmp);
     Row {
         id: None,
@@ -241,6 +247,11 @@ mod tests {
                 vec![vec![2.0, 2.0, 2.0], vec![8.0, 8.0, 8.0]],
                 vec![vec![1.0, 1.0, 9.0], vec![4.0, 4.0, 9.0]],
             ],
+            medians: vec![
+                vec![vec![10.0; 3], vec![10.0; 3]],
+                vec![vec![10.0; 3], vec![10.0; 3]],
+                vec![vec![20.0; 3], vec![80.0; 3]],
+            ],
         };
         let rows = measured.rows(OURS, "T8");
         assert_eq!(rows[0].id.as_deref(), Some("T8"));
@@ -249,5 +260,6 @@ mod tests {
         assert!((rows[1].value - 0.5).abs() < 1e-9, "{:?}", rows[1]);
         assert_eq!((rows[3].name.as_str(), rows[3].value), ("b", 4.0));
         assert!(measured.table().contains("4.000"));
+        assert!((measured.medians_over(2, 0)[1] - 4.0).abs() < 1e-9);
     }
 }

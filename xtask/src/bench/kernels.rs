@@ -25,6 +25,8 @@ const WITH_SIMD: &str = "-Ctarget-feature=+simd128";
 pub struct Burst {
     /// The cycles of the run that was disturbed least.
     pub cycles: f64,
+    /// Those of the one in the middle.
+    pub median: f64,
     /// What the kernel computed.
     pub result: u64,
 }
@@ -37,9 +39,13 @@ impl Burst {
             let line = line.strip_prefix("measured ").unwrap_or(line);
             let mut words = line.split(' ');
             let cycles = words.next()?.parse().ok()?;
-            let _median: u64 = words.next()?.parse().ok()?;
+            let median = words.next()?.parse().ok()?;
             let result = u64::from_str_radix(words.next()?, 16).ok()?;
-            Some(Burst { cycles, result })
+            Some(Burst {
+                cycles,
+                median,
+                result,
+            })
         })
     }
 }
@@ -53,6 +59,8 @@ pub struct Way {
     pub simd: bool,
     /// What `sing compile --memory` gets.
     pub memory: &'static str,
+    /// What `--checks` gets.
+    pub checks: &'static str,
 }
 
 /// Where kernels run.
@@ -61,10 +69,11 @@ pub enum Side {
     Native(PathBuf),
     /// wasmtime, with what it has made of a module.
     Wasmtime(PathBuf, PathBuf),
-    /// A program of the system in this image.
+    /// A program of the system in this image, whose kernel has these options.
     Ours {
         image: PathBuf,
         program: &'static str,
+        options: &'static [&'static str],
     },
 }
 
@@ -156,7 +165,8 @@ impl Kernels {
             let mut command = Command::new(project.host_binary("sing"));
             command.arg("compile").arg(self.module(way.simd)?);
             command.arg("-o").arg(&image);
-            command.args(["--memory", way.memory, "--lines", "none"]);
+            command.args(["--memory", way.memory, "--checks", way.checks]);
+            command.args(["--lines", "none"]);
             cargo::quiet(&mut command, &format!("compiling {}", way.program))?;
             images.push((way.program.into(), image));
         }
@@ -185,11 +195,17 @@ impl Kernels {
                 command.arg("run").arg(compiled);
                 said(command.args([&number.to_string(), &runs]))?
             }
-            Side::Ours { image, program } => {
+            Side::Ours {
+                image,
+                program,
+                options,
+            } => {
                 let script = format!("/boot/{}", script(program, name));
                 let mut arguments = Vec::from(SCRIPT_ARGUMENTS.map(String::from));
                 arguments[1] = script;
-                let launch = self.system.launch(Some(image), &arguments, false)?;
+                let mut system = self.system.clone();
+                system.options.extend(*options);
+                let launch = system.launch(Some(image), &arguments, false)?;
                 let session = Session::start(launch)?;
                 let (output, ended) = session.finish(Instant::now() + PATIENCE);
                 ensure!(
@@ -239,7 +255,8 @@ mod tests {
     fn a_burst_is_read_from_what_a_side_prints() {
         let output = "booted\nmeasured 120 130 00000000000000ff\nbye\n";
         let burst = Burst::read(output).unwrap();
-        assert_eq!((burst.cycles, burst.result), (120.0, 255));
+        assert_eq!((burst.cycles, burst.median), (120.0, 130.0));
+        assert_eq!(burst.result, 255);
         assert!(Burst::read("120 130\n").is_none());
         assert!(Burst::read("measured a b c\n").is_none());
     }

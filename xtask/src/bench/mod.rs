@@ -14,9 +14,11 @@ mod net;
 mod plot;
 mod programs;
 mod report;
+mod safety;
 mod samples;
 mod start;
 mod targets;
+mod treeshake;
 mod web;
 
 pub use targets::TARGETS;
@@ -139,6 +141,8 @@ const HELLO: &str = "hello";
 const COMPUTE: &str = "compute";
 /// The benchmark of what safety costs it.
 const SAFETY: &str = "safety";
+/// What leaving out saves that nothing reaches.
+const TREESHAKE: &str = "treeshake";
 
 /// Bursts of each measurement in a round.
 const BURSTS: u32 = 100;
@@ -155,15 +159,16 @@ pub fn run(request: &Request) -> Result<u8> {
     match request.name.as_str() {
         PROGRAMS => return programs::run(request),
         COMPILE => return programs::compile(request),
+        TREESHAKE => return treeshake::run(request),
         _ if !request.programs.is_empty() => {
-            bail!("--program is for `bench {PROGRAMS}` and `bench {COMPILE}`");
+            bail!("--program is for `bench {PROGRAMS}`, `bench {COMPILE}` and `bench {TREESHAKE}`");
         }
         WEB => return web::run(request),
         name @ (COMPUTE | SAFETY) if request.machine.is_emulated() => {
             bail!("bench {name}: programs of this machine are measured; leave `--machine` out");
         }
         COMPUTE => return compute::run(request),
-        SAFETY => return compute::safety(request),
+        SAFETY => return safety::run(request),
         EMBED if request.machine.is_emulated() => {
             bail!("bench {EMBED}: programs of this machine are measured; leave `--machine` out");
         }
@@ -178,7 +183,9 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
         let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-        names.extend([WEB, PROGRAMS, COMPILE, EMBED, HELLO, COMPUTE, SAFETY]);
+        names.extend([
+            WEB, PROGRAMS, COMPILE, EMBED, HELLO, COMPUTE, SAFETY, TREESHAKE,
+        ]);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,

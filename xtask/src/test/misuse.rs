@@ -9,6 +9,8 @@
 //! ;; with: wrong use of a handle
 //! ```
 //!
+//! `;; compiled: --checks none` gives the compiler these options beside.
+//!
 //! `stopped: install`: `sing verify` refuses it. `start`: its parent cannot make the process.
 //! `run`: it is ended, and the crash report gives the reason. `no`: there is nothing to stop; the
 //! module itself checks the answers that it gets, and exits with 0. `with:` is a text that must
@@ -52,6 +54,8 @@ struct Misuse {
     name: String,
     stopped: Stopped,
     with: Vec<String>,
+    /// Options for its compilation.
+    compiled: Vec<String>,
 }
 
 /// On the hosted machine, including the modules that the installer refuses.
@@ -98,6 +102,7 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
         let image = folder.join(&misuse.name);
         let mut compile = Command::new(run.project.host_binary("sing"));
         compile.arg("compile").arg(&module).arg("-o").arg(&image);
+        compile.args(&misuse.compiled);
         match cargo::quiet(&mut compile, &format!("compiling {}", misuse.name)) {
             Ok(()) => {
                 tests.push(test(&misuse));
@@ -214,6 +219,7 @@ fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Misuse>)>> {
 fn parse(name: &str, text: &str) -> Result<Misuse> {
     let mut stopped = None;
     let mut with = Vec::new();
+    let mut compiled = Vec::new();
     let mut says = false;
     for line in text.lines().map_while(|line| line.strip_prefix(";;")) {
         let line = line.trim();
@@ -230,6 +236,8 @@ fn parse(name: &str, text: &str) -> Result<Misuse> {
             }
         } else if let Some(text) = line.strip_prefix("with: ") {
             with.push(text.to_string());
+        } else if let Some(text) = line.strip_prefix("compiled: ") {
+            compiled.extend(text.split_whitespace().map(String::from));
         } else {
             says = true;
         }
@@ -247,6 +255,7 @@ fn parse(name: &str, text: &str) -> Result<Misuse> {
         name: name.into(),
         stopped,
         with,
+        compiled,
     })
 }
 
@@ -262,6 +271,9 @@ mod tests {
         assert_eq!(misuse.stopped, Stopped::Run);
         // The head comment ends at the first line that is no comment.
         assert_eq!(misuse.with, ["(out of turn)"]);
+        assert!(misuse.compiled.is_empty());
+        let other = parse("m", &format!(";; compiled: --checks none\n{HEAD}")).unwrap();
+        assert_eq!(other.compiled, ["--checks", "none"]);
         let Body::Shared(steps) = test(&misuse).body else {
             panic!("not shared")
         };

@@ -120,6 +120,7 @@ impl<'a> Reader<'a> {
             Field::Head => {
                 meta.abi_version = one(rest)?;
                 meta.memory_mode = one(rest)?;
+                meta.checks = one(rest)?;
                 meta.linkage = one(rest)?;
                 meta.kernel_memory = one(rest)?;
                 some(rest, left, FEATURES, &mut meta.cpu_features)?;
@@ -478,6 +479,7 @@ mod tests {
         Meta {
             abi_version: 1,
             memory_mode: MemoryMode::Explicit,
+            checks: Checks::None,
             linkage: Linkage::Open,
             kernel_memory: 300,
             cpu_features: vec!["avx".into(), "bmi1".into()],

@@ -114,6 +114,19 @@ pub unsafe trait Hal: Sync {
     /// Whether the processor has this feature (name as in `sing_image::meta::Meta::cpu_features`).
     fn has_cpu_feature(&self, name: &str) -> bool;
 
+    /// Whether this system was started to measure what checks cost: only then is an image without them
+    /// loaded, whose program can do anything. Never changes.
+    fn measures(&self) -> bool {
+        false
+    }
+
+    /// Whether a thread that runs is interrupted when its quantum has ended. Only where the system was
+    /// started to measure what that costs, it is not, and a thread that never waits keeps the
+    /// processor. Never changes.
+    fn preempts(&self) -> bool {
+        true
+    }
+
     /// Returns the time-stamp counter's ticks a second.
     fn cycles_per_second(&self) -> u64;
 

@@ -87,7 +87,7 @@ pub(crate) fn each(f: impl FnMut(&'static Thread)) {
 /// Begins a quantum, unless one is under way: a thread is about to run.
 pub(crate) fn start_quantum() {
     let mut timers = TIMERS.lock();
-    if timers.quantum_end == u64::MAX {
+    if timers.quantum_end == u64::MAX && hal().preempts() {
         let now = hal().now();
         timers.quantum_end = now + Current::QUANTUM;
         timers.tick = watchdog::next_tick(now);
@@ -97,6 +97,9 @@ pub(crate) fn start_quantum() {
 
 /// Sets the end of the quantum that is under way, or begins one that ends at this time.
 pub(crate) fn end_quantum_at(at: u64) {
+    if !hal().preempts() {
+        return;
+    }
     let mut timers = TIMERS.lock();
     timers.quantum_end = at;
     timers.set();

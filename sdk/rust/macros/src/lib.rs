@@ -14,6 +14,7 @@ mod devices;
 mod entry;
 mod manifest;
 mod names;
+mod no_alloc;
 mod switch_receive;
 
 use proc_macro::TokenStream;
@@ -103,6 +104,32 @@ pub fn manifest(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Declares that a function allocates nothing, nor lets anything allocate that it calls: no memory
+/// for the heap, no block, no object of the kernel.
+///
+/// ```
+/// /// Takes a reading, and returns the mean of the last four.
+/// #[sing_sdk::no_alloc]
+/// fn take(last: &mut [u32; 4], reading: u32) -> u32 {
+///     last.rotate_left(1);
+///     last[3] = reading;
+///     last.iter().sum::<u32>() / 4
+/// }
+/// # assert_eq!(take(&mut [4; 4], 8), 5);
+/// ```
+///
+/// The installer checks it over the calls of the whole program, and refuses one that can allocate there
+/// with the way, function by function. All ways count, but for those that end in a panic, as the
+/// process ends with it. A call by `dyn` or a function pointer counts as one of each function of its
+/// type. The function's name is that of the region; two of one name in a program need others:
+/// `#[no_alloc("draw::step")]`.
+#[proc_macro_attribute]
+pub fn no_alloc(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    no_alloc::expand(arguments.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
 use sing_image::contract::{ContractTable, Hash, Reader};
 use sing_image::manifest::Manifest;
-use sing_image::meta::{Linkage, Meta};
+use sing_image::meta::{Checks, Linkage, Meta};
 use sing_image::{Error, Failure};
 
 /// The least free memory, in bytes, with which a step begins: for names, messages and records of
@@ -176,6 +176,12 @@ fn suits(meta: &Meta) -> Result<(), Error> {
     }
     if meta.linkage != Linkage::Sealed {
         return Err(Error::new("it is not sealed"));
+    }
+    if meta.checks == Checks::None && !hal().measures() {
+        return Err(Error::new(
+            "compiled without checks, so that its program could do anything; compile it again without \
+             `--checks none`, or, to measure, start the system with `--measure`",
+        ));
     }
     let lacking = |f: &&String| !hal().has_cpu_feature(f);
     match meta.cpu_features.iter().find(lacking) {

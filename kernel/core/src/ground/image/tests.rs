@@ -148,7 +148,7 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     let _alone = crate::alone();
     let machine = small();
     const LARGE: usize = 3 << 20;
-    let broken: [(&str, &str, Vec<u8>); 6] = [
+    let broken: [(&str, &str, Vec<u8>); 7] = [
         ("no-elf", "not an ELF file", b"something".to_vec()),
         (
             "outside",
@@ -167,6 +167,11 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
             image(64, |m| m.cpu_features = vec!["warp".into()]),
         ),
         (
+            "unchecked",
+            "compiled without checks",
+            image(64, |m| m.checks = Checks::None),
+        ),
+        (
             "open",
             "not sealed",
             image(64, |m| m.linkage = Linkage::Open),
@@ -177,6 +182,8 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
         .map(|(name, _, file)| (format!("{BIN}{name}"), file.clone()))
         .collect();
     files.push((format!("{BIN}small"), image(4096, |_| {})));
+    let unchecked = image(4096, |m| m.checks = Checks::None);
+    files.push((format!("{BIN}measured"), unchecked));
     for name in ["large", "left", "last"] {
         files.push((format!("{BIN}{name}"), image(LARGE, |_| {})));
     }
@@ -266,6 +273,11 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     assert_eq!(places, [(Some("main.rs"), 7)]);
     let before = function_at(ARENA + LARGE_AND_SMALL + 2).unwrap();
     assert_eq!((before.function, before.places().count()), ("main", 0));
+
+    // What was refused for want of checks stays so; another one runs where that is what is wanted.
+    machine.measures.store(true, Relaxed);
+    assert_eq!(answer("measured").0, Ok(true));
+    machine.measures.store(false, Relaxed);
 
     contracts_are_read_in_steps_where_there_is_room(&large);
 }

@@ -46,6 +46,8 @@ pub(crate) struct Small {
     pub(crate) window: SpinLock<BTreeMap<u32, (u64, DeviceAccess)>>,
     /// Whether the device goes on reaching what is unmapped.
     pub(crate) stuck: AtomicBool,
+    /// Whether it was started for measuring.
+    pub(crate) measures: AtomicBool,
 }
 
 static SMALL: Small = Small {
@@ -59,6 +61,7 @@ static SMALL: Small = Small {
     stubborn: Stubborn::new(),
     window: SpinLock::new(BTreeMap::new()),
     stuck: AtomicBool::new(false),
+    measures: AtomicBool::new(false),
 };
 
 /// The machine that the tests of this crate share.
@@ -95,6 +98,9 @@ unsafe impl Hal for Small {
     }
     fn has_cpu_feature(&self, name: &str) -> bool {
         name == "known"
+    }
+    fn measures(&self) -> bool {
+        self.measures.load(Relaxed)
     }
     fn cycles_per_second(&self) -> u64 {
         1

@@ -1,0 +1,28 @@
+;; Regions without allocation that keep to it, in a program that allocates elsewhere: what is in the
+;; table and grows the memory is of another type, and where memory runs out the process ends.
+;; stopped: no
+(module
+  (@custom "singularity.manifest" "{\"name\": \"region_without_allocation\", \"abi\": 1, \"memory\": 1048576, \"shadow_stack\": false}")
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_free" (func $xh_free (param i32) (result i32)))
+  (memory 1)
+  (type $add (func (param i32) (result i32)))
+  (type $more (func))
+  (table 2 funcref)
+  (elem (i32.const 0) func $one_more $grow)
+  (func $one_more (type $add) (i32.add (local.get 0) (i32.const 1)))
+  (func $grow (type $more) (drop (memory.grow (i32.const 1))))
+  (func $out_of_memory (call $grow) (unreachable))
+  (func $step (export "no_alloc:step") (param $n i32) (result i32)
+    (if (i32.gt_u (local.get $n) (i32.const 100))
+      (then (call $out_of_memory) (unreachable)))
+    (call_indirect (type $add) (local.get $n) (i32.const 0)))
+  (func $end (export "no_alloc:end") (param $block i32) (drop (call $xh_free (local.get $block))))
+  (func (export "sip_main") (result i32)
+    (local $block i32)
+    (local.set $block (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (call_indirect (type $more) (i32.const 1))
+    (if (i32.ne (memory.size) (i32.const 2)) (then (return (i32.const 1))))
+    (if (i32.ne (call $step (i32.const 41)) (i32.const 42)) (then (return (i32.const 2))))
+    (call $end (local.get $block))
+    (i32.const 0)))
