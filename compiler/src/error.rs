@@ -1,5 +1,6 @@
 //! Errors: why a module is refused, as a kind, a message and a place.
 
+use sing_image::limits::{self, Limit};
 use std::fmt;
 
 /// The kind of reason.
@@ -94,6 +95,14 @@ impl Error {
     }
 
     pub(crate) fn invalid(e: &wasmparser::Error) -> Error {
+        let bound = BOUNDS.iter().find(|(text, _)| e.message().contains(text));
+        if let Some((_, limit)) = bound {
+            let message = format!(
+                "the module has more {}, where {} are allowed: {}",
+                limit.what, limit.most, limit.way_out
+            );
+            return Error::new(ErrorKind::TooLarge, message).at(Place::Offset(e.offset()));
+        }
         let kind = match e.missing_wasm_feature() {
             Some(_) => ErrorKind::Unsupported,
             None => ErrorKind::Invalid,
@@ -110,6 +119,20 @@ impl Error {
         }
     }
 }
+
+/// What the validator bounds by itself, by its words.
+const BOUNDS: [(&str, Limit); 4] = [
+    (
+        "function params size is out of bounds",
+        limits::FUNCTION_PARAMS,
+    ),
+    (
+        "function returns size is out of bounds",
+        limits::FUNCTION_RESULTS,
+    ),
+    ("catches size is out of bounds", limits::CATCHES),
+    ("string size out of bounds", limits::STRING_BYTES),
+];
 
 impl From<wasmparser::Error> for Error {
     fn from(e: wasmparser::Error) -> Error {

@@ -12,6 +12,47 @@ use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST, SECTION_PARAMETERS};
 use sing_image::contract::ContractTable;
 use sing_image::limits::{self, Counts};
 use sing_image::manifest::Manifest;
+use wasmparser as wp;
+
+/// Compares the number of items that a part of a module begins with, or the length of a function's
+/// code, with the limits. Before anything is read of them.
+pub(super) fn part(payload: &wp::Payload<'_>) -> Result<()> {
+    use wp::Payload as P;
+    let mut counts = Counts::default();
+    let (range, count, counted) = match payload {
+        P::TypeSection(s) => (s.range(), s.count(), &mut counts.types),
+        P::FunctionSection(s) => (s.range(), s.count(), &mut counts.functions),
+        P::TableSection(s) => (s.range(), s.count(), &mut counts.tables),
+        P::MemorySection(s) => (s.range(), s.count(), &mut counts.memories),
+        P::TagSection(s) => (s.range(), s.count(), &mut counts.tags),
+        P::GlobalSection(s) => (s.range(), s.count(), &mut counts.globals),
+        P::ExportSection(s) => (s.range(), s.count(), &mut counts.exports),
+        P::ElementSection(s) => (s.range(), s.count(), &mut counts.element_segments),
+        P::DataSection(s) => (s.range(), s.count(), &mut counts.data_segments),
+        P::DataCountSection { count, range } => (range.clone(), *count, &mut counts.data_segments),
+        P::CodeSectionEntry(body) => {
+            let range = body.range();
+            counts.function_bytes = range.end.saturating_sub(range.start);
+            return checked(&counts).map_err(|e| e.at(Place::Offset(range.start)));
+        }
+        _ => return Ok(()),
+    };
+    *counted = count.into();
+    checked(&counts).map_err(|e| e.at(Place::Offset(range.start)))
+}
+
+/// Compares the locals of a function with the limit, before they are made.
+pub(super) fn locals(parameters: u32, body: &wp::FunctionBody<'_>) -> Result<()> {
+    let mut counts = Counts {
+        function_locals: parameters.into(),
+        ..Counts::default()
+    };
+    for group in body.get_locals_reader()? {
+        let (count, _) = group?;
+        counts.function_locals += u64::from(count);
+    }
+    checked(&counts).map_err(|e| e.at(Place::Offset(body.range().start)))
+}
 
 /// Compares what a module has with the limits. Before anything loops over it.
 pub(super) fn module(module: &Module<'_>, used: &Used) -> Result<()> {

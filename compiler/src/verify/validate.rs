@@ -3,6 +3,7 @@
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::names;
+use crate::verify::limits;
 use crate::verify::work::{FunctionWork, Work};
 use std::collections::BTreeSet;
 use wasmparser as wp;
@@ -29,7 +30,9 @@ pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<Used> {
     let mut allocations = wp::FuncValidatorAllocations::default();
     let mut bodies = Vec::new();
     for payload in parser.parse_all(wasm) {
-        if let wp::ValidPayload::Func(func, body) = validator.payload(&payload?)? {
+        let payload = payload?;
+        limits::part(&payload)?;
+        if let wp::ValidPayload::Func(func, body) = validator.payload(&payload)? {
             bodies.push((func, body));
         }
     }
@@ -55,6 +58,7 @@ fn function(
     body: &wp::FunctionBody<'_>,
     used: &mut Used,
 ) -> Result<FunctionWork> {
+    limits::locals(func.len_locals(), body)?;
     let mut reader = body.get_binary_reader();
     func.read_locals(&mut reader)?;
     let mut work = FunctionWork::new(func, body);

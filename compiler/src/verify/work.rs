@@ -42,6 +42,10 @@ pub(super) struct FunctionWork {
     blocks: u64,
     /// Branches, and falls into the next block.
     edges: u64,
+    /// Loops around the present place, and the most around any. The search for the values of
+    /// locals goes through all of them, for each.
+    loops: u64,
+    most_loops: u64,
     /// Whether there has been a block that catches exceptions: calls may end in it.
     catches: bool,
 }
@@ -69,6 +73,8 @@ impl FunctionWork {
             locals: u64::from(func.len_locals()),
             blocks: 2,
             edges: 1,
+            loops: 0,
+            most_loops: 0,
             catches: false,
         }
     }
@@ -115,10 +121,17 @@ impl FunctionWork {
                 (values + 4, 2 + 2 * try_table.catches.len() as u64)
             }
             O::Block { blockty } => (sum(block(func, *blockty)), 1),
-            O::Loop { blockty } => (sum(block(func, *blockty)), 2),
+            O::Loop { blockty } => {
+                self.loops += 1;
+                self.most_loops = self.most_loops.max(self.loops);
+                (sum(block(func, *blockty)), 2)
+            }
             O::If { blockty } => (sum(block(func, *blockty)), 3),
             O::Else | O::End => {
                 let frame = func.get_control_frame(0);
+                if frame.is_some_and(|frame| frame.kind == wp::FrameKind::Loop) {
+                    self.loops = self.loops.saturating_sub(1);
+                }
                 (frame.map_or(0, |f| sum(block(func, f.block_type))), 0)
             }
             O::Br { relative_depth } => (label(func, *relative_depth), 0),
@@ -159,6 +172,7 @@ impl FunctionWork {
         limits::checked(&Counts {
             function_values: self.values,
             locals_by_blocks: self.locals * self.blocks,
+            loops_nested: self.most_loops,
             ..Counts::default()
         })
     }

@@ -63,6 +63,14 @@ limits! {
     TYPES types: 65_536, "types", "use fewer function types";
     IMPORTS imports: 16_384, "imports", "import fewer functions";
     FUNCTIONS functions: 262_144, "functions defined", "split the program into several processes";
+    FUNCTION_BYTES function_bytes: 7_654_321, "bytes of WebAssembly code of one function", "split the function";
+    FUNCTION_LOCALS function_locals: 50_000, "locals of one function, parameters among them", "keep values in memory, or split the function";
+    FUNCTION_PARAMS function_params: 1000, "parameters of one function type", "pass values in memory";
+    FUNCTION_RESULTS function_results: 1000, "results of one function type", "return values in memory";
+    LOOPS_NESTED loops_nested: 1000, "loops in each other", "make functions of the inner ones";
+    CATCHES catches: 10_000, "clauses that catch exceptions in one block", "catch all, and tell exceptions apart by what they carry";
+    STRING_BYTES string_bytes: 100_000, "bytes in one name of an import, export or section", "choose shorter names";
+    TAGS tags: 65_536, "tags of exceptions", "use one tag for several exceptions, and a number in each";
     TABLES tables: 64, "tables", "put several tables into one";
     TABLE_ELEMENTS table_elements: 262_144, "table elements at the start, in all tables together",
         "take the address of fewer functions";

@@ -1,0 +1,416 @@
+//! Modules as large as the limits allow: each is compiled, or refused for a limit with a name, in
+//! time and memory that go with its length.
+//!
+//! Time is that of the processor, so that other work on the machine does not count, and its bounds
+//! are several times what it takes: they tell what is proportional to a module's length from what
+//! goes with its square. The compiler is that of users: inside its own crate, tests have Cranelift
+//! check its intermediate code, too, which takes longer.
+
+use sing_compiler::{Error, ErrorKind, Options, Stats, Unreached, Work};
+use sing_image::limits::{self, Limit};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// A manifest without privileges.
+const PLAIN: &str = r#"{"name":"test","abi":1}"#;
+
+/// A main function that does nothing.
+const MAIN: &str = r#"(func (export "sip_main") (result i32) i32.const 0)"#;
+
+/// A module with these fields.
+fn sip(fields: &str) -> Vec<u8> {
+    let manifest = PLAIN.replace('"', "\\\"");
+    let text = format!("(module {fields}\n(@custom \"singularity.manifest\" \"{manifest}\"))");
+    match wat::parse_str(&text) {
+        Ok(bytes) => bytes,
+        Err(e) => panic!("the test's module does not parse: {e}"),
+    }
+}
+
+/// The time that this thread has had a processor; none where Linux does not say it.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let ns = text.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(ns))
+}
+
+/// Does something that may take so many seconds.
+fn within<T>(seconds: u64, what: &str, work: impl FnOnce() -> T) -> T {
+    let start = processor_time();
+    let done = work();
+    if let (Some(start), Some(end)) = (start, processor_time()) {
+        let took = end.saturating_sub(start);
+        println!("{what}: {took:?}");
+        // Unoptimised, all of it takes many times as long.
+        let bounded = took < Duration::from_secs(seconds) || cfg!(debug_assertions);
+        assert!(bounded, "{what}: {took:?}");
+    }
+    done
+}
+
+/// Functions that nothing calls are compiled, too.
+fn options() -> Options {
+    Options {
+        unreached: Unreached::Kept,
+        ..Options::default()
+    }
+}
+
+/// Compiles a module, on this thread.
+fn compile(wasm: &[u8]) -> sing_compiler::Result<Stats> {
+    let work = Work {
+        threads: Some(1),
+        ..Work::default()
+    };
+    let made = sing_compiler::compile_by(wasm, &options(), &work);
+    made.map(|made| made.stats)
+}
+
+fn compiled(seconds: u64, what: &str, wasm: &[u8]) -> Stats {
+    match within(seconds, what, || compile(wasm)) {
+        Ok(stats) => stats,
+        Err(e) => panic!("{what}: {e}"),
+    }
+}
+
+/// Verifier and compiler refuse a module, for this limit.
+fn refused(seconds: u64, what: &str, wasm: &[u8], limit: Limit) {
+    let options = options();
+    let check = |e: Option<Error>| {
+        let e = e.unwrap_or_else(|| panic!("{what}: accepted"));
+        assert_eq!(e.kind, ErrorKind::TooLarge, "{what}: {e}");
+        let text = e.to_string();
+        let named = text.contains(limit.what) && text.contains(limit.way_out);
+        assert!(named, "{what}: {text}");
+    };
+    check(within(seconds, what, || {
+        sing_compiler::verify(wasm, &options).err()
+    }));
+    check(within(seconds, what, || compile(wasm).err()));
+}
+
+fn leb(mut n: usize, out: &mut Vec<u8>) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+/// A section, by its number.
+fn section(id: u8, content: &[u8]) -> Vec<u8> {
+    let mut out = vec![id];
+    leb(content.len(), &mut out);
+    [&out, content].concat()
+}
+
+/// A module with so many functions of type `() -> i32`, each with this body, the first of which is
+/// `sip_main`. Larger ones than a text can be made of.
+fn functions(count: usize, body: &[u8]) -> Vec<u8> {
+    let counted = |each: &[u8]| {
+        let mut out = Vec::with_capacity(count * each.len() + 5);
+        leb(count, &mut out);
+        out.extend(each.repeat(count));
+        out
+    };
+    let mut code = Vec::new();
+    // Without locals, and with the end.
+    leb(body.len() + 2, &mut code);
+    code.push(0);
+    code.extend(body);
+    code.push(0x0b);
+    let mut custom = vec![20];
+    custom.extend(b"singularity.manifest");
+    custom.extend(PLAIN.bytes());
+    [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(1, &[1, 0x60, 0, 1, 0x7f]),
+        section(3, &counted(&[0])),
+        section(7, b"\x01\x08sip_main\0\0"),
+        section(10, &counted(&code)),
+        section(0, &custom),
+    ]
+    .concat()
+}
+
+#[test]
+fn functions_with_very_many_locals() {
+    let with = |locals: usize, body: &str| {
+        let declared = "i64 ".repeat(locals);
+        sip(&format!(
+            "{MAIN} (func (param i32) (local {declared}) {body})"
+        ))
+    };
+    let most = limits::FUNCTION_LOCALS;
+    // The parameter is one of them.
+    let locals = most.most as usize - 1;
+    compiled(20, "50,000 locals", &with(locals, ""));
+    let uses: String = (1..=locals)
+        .map(|i| format!("local.get {i} i64.const {i} i64.add local.set {i} "))
+        .collect();
+    compiled(20, "50,000 locals in use", &with(locals, &uses));
+    // Those that live around a loop cost more than in proportion.
+    let uses: String = (1..=5000)
+        .map(|i| format!("local.get {i} i64.const {i} i64.add local.set {i} "))
+        .collect();
+    let looped = format!("loop {uses} local.get 0 br_if 0 end");
+    compiled(20, "5,000 locals in a loop", &with(5000, &looped));
+    refused(5, "one local more", &with(locals + 1, ""), most);
+    refused(5, "100,000 locals", &with(100_000, &uses), most);
+    // In a few bytes.
+    let huge = [1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7e, 0x0b];
+    let mut wasm = functions(1, &[0x41, 0]);
+    let body = wasm.windows(5).position(|w| w == [4, 0, 0x41, 0, 0x0b]);
+    let at = body.expect("the body");
+    wasm.splice(at..at + 5, [&[8][..], &huge].concat());
+    let code = at - 2;
+    assert_eq!(wasm[code], 6);
+    wasm[code] += 4;
+    refused(5, "4,294,967,295 locals", &wasm, most);
+}
+
+#[test]
+fn functions_longer_than_the_limit() {
+    let limit = limits::FUNCTION_BYTES;
+    // Nothing but `nop`, and the value that is answered.
+    let with = |bytes: usize| {
+        let mut body = vec![1; bytes - 4];
+        body.extend([0x41, 0]);
+        functions(1, &body)
+    };
+    let most = limit.most as usize;
+    let e = within(20, "the longest function", || {
+        sing_compiler::verify(&with(most), &options()).err()
+    });
+    // It has too many instructions to be compiled, whatever they are.
+    let e = e.expect("too many values");
+    let values = limits::FUNCTION_VALUES.what;
+    assert!(e.to_string().contains(values), "{e}");
+    refused(20, "a byte more", &with(most + 1), limit);
+}
+
+/// The depth of blocks in each other.
+const DEPTH: usize = 50_000;
+
+/// A function with blocks of a kind in each other, and this in the innermost.
+fn nested(depth: usize, open: &str, inner: &str, close: &str) -> Vec<u8> {
+    let (open, close) = (open.repeat(depth), close.repeat(depth));
+    sip(&format!(
+        "{MAIN} (tag $t) (func $f) (func (param i32) {open} {inner} {close})"
+    ))
+}
+
+#[test]
+fn blocks_in_each_other_50_000_deep() {
+    // To the outermost, and to the innermost.
+    let out = "local.get 0 br_if 49999 local.get 0 br_if 0 ";
+    for (what, open, close) in [
+        ("blocks", "block ", "end "),
+        ("ifs", "local.get 0 if ", "end "),
+        (
+            "ifs with else",
+            "local.get 0 if ",
+            "else local.get 0 drop end ",
+        ),
+        ("blocks with branches", "block local.get 0 br_if 0 ", "end "),
+        ("blocks that are left", "block ", "br 0 end "),
+    ] {
+        compiled(20, what, &nested(DEPTH, open, out, close));
+    }
+}
+
+#[test]
+fn loops_in_each_other() {
+    let limit = limits::LOOPS_NESTED;
+    let most = limit.most as usize;
+    let loops = |depth| nested(depth, "loop ", "call $f ", "local.get 0 br_if 0 end ");
+    compiled(20, "as many loops as may be", &loops(most));
+    for depth in [most + 1, DEPTH] {
+        refused(20, "loops", &loops(depth), limit);
+    }
+    // One after the other there may be any number.
+    let row = "loop local.get 0 br_if 0 end ".repeat(DEPTH);
+    compiled(20, "loops in a row", &nested(1, "loop ", &row, "end "));
+    // Other blocks between them do not count.
+    let mixed = nested(most, "loop block block ", "call $f ", "end end end ");
+    compiled(20, "loops with blocks", &mixed);
+}
+
+#[test]
+fn blocks_that_catch_exceptions_50_000_deep() {
+    for (what, depth, open, inner, close) in [
+        ("try_tables", DEPTH, "try_table ", "call $f ", "end "),
+        (
+            "try_tables that catch all",
+            DEPTH,
+            "block try_table (catch_all 0) ",
+            "call $f ",
+            "end end ",
+        ),
+        (
+            "try_tables with calls",
+            5000,
+            "block try_table (catch $t 0) call $f ",
+            "call $f ",
+            "end end ",
+        ),
+        (
+            "blocks of the first encoding",
+            5000,
+            "try ",
+            "call $f ",
+            "catch_all end ",
+        ),
+    ] {
+        compiled(30, what, &nested(depth, open, inner, close));
+    }
+}
+
+#[test]
+fn tables_of_100_000_branches() {
+    let table = |depth: usize, target: &dyn Fn(usize) -> usize| {
+        let mut targets = String::new();
+        for i in 0..100_000 {
+            write!(targets, "{} ", target(i)).expect("text");
+        }
+        let (open, close) = ("block ".repeat(depth), "end ".repeat(depth));
+        sip(&format!(
+            "{MAIN} (func (param i32) {open} local.get 0 br_table {targets} 0 {close})"
+        ))
+    };
+    compiled(20, "one target", &table(1, &|_| 0));
+    compiled(20, "1,000 targets", &table(1000, &|i| i % 1000));
+    compiled(30, "50,000 targets", &table(50_000, &|i| i * 7 % 50_000));
+    // Each of them carries a value, and the function changes as many locals.
+    let targets = "0 1 2 ".repeat(33_333);
+    let wasm = sip(&format!(
+        "{MAIN} (func (param i32) (result i64) (local i64)
+            loop $again (result i64)
+                local.get 1 i64.const 1 i64.add local.set 1
+                block (result i64) block (result i64) block (result i64)
+                    local.get 1 local.get 0 br_table {targets} 0
+                end end end
+                local.get 0 br_if $again
+            end)"
+    ));
+    compiled(20, "targets that carry a value", &wasm);
+}
+
+#[test]
+fn very_many_functions() {
+    let limit = limits::FUNCTIONS;
+    let most = functions(limit.most as usize, &[0x41, 0]);
+    let verified = within(20, "as many functions as may be", || {
+        sing_compiler::verify(&most, &options())
+    });
+    assert!(verified.is_ok(), "{:?}", verified.err());
+    for count in [limit.most as usize + 1, 1_000_000, 1_000_001] {
+        refused(
+            5,
+            "too many functions",
+            &functions(count, &[0x41, 0]),
+            limit,
+        );
+    }
+}
+
+#[test]
+fn a_module_of_50_megabytes_is_verified_in_time_and_a_tenth_of_it_compiled() {
+    // Sums, products, differences in bits and rotations of small numbers.
+    let mut body = vec![0x41, 7];
+    for n in 0..64 {
+        body.extend([0x41, n, [0x6a, 0x6c, 0x73, 0x77][n as usize % 4]]);
+    }
+    // It is dropped but for the last time.
+    let body = [&body[..], &[0x1a], &body].concat();
+    let (length, bytes) = (body.len() + 4, 50 << 20);
+    let large = functions(bytes / length, &body);
+    let verified = within(40, "50 MB of functions", || {
+        sing_compiler::verify(&large, &options())
+    });
+    match verified {
+        Ok(_) => {}
+        Err(e) => panic!("{e}"),
+    }
+    let tenth = functions(bytes / 10 / length, &body);
+    let stats = compiled(60, "5 MB of functions", &tenth);
+    assert!(stats.wasm_bytes > 5_000_000, "{}", stats.wasm_bytes);
+    // One function may not be so large.
+    let one = functions(1, &[&body[..], &[0x1a]].concat().repeat(21_000));
+    refused(20, "8 MB in one function", &one, limits::FUNCTION_BYTES);
+}
+
+#[test]
+fn as_many_segments_as_may_be_wherever_they_lie() {
+    const MANY: usize = 90_000;
+    let places: [(&str, fn(usize) -> usize); 4] = [
+        ("in order", |i| i * 10),
+        ("from the end", |i| (MANY - i) * 10),
+        ("over each other", |i| i % 7),
+        ("scattered", |i| i * 7919 % MANY * 10),
+    ];
+    for (what, at) in places {
+        let mut fields = String::from("(memory 20) ");
+        for i in 0..MANY {
+            write!(fields, "(data (i32.const {}) \"abcdefgh\")", at(i)).expect("text");
+        }
+        compiled(20, what, &sip(&format!("{fields} {MAIN}")));
+    }
+    for (what, at) in places {
+        let mut fields = String::from("(table 200000 funcref) (func $f) ");
+        for i in 0..65_000 {
+            let at = at(i) % 199_990;
+            write!(fields, "(elem (i32.const {at}) func $f $f $f $f)").expect("text");
+        }
+        compiled(20, what, &sip(&format!("{fields} {MAIN}")));
+    }
+    let items = "$f ".repeat(limits::ELEMENT_ITEMS.most as usize);
+    let fields = format!("(table 262144 funcref) (func $f) (elem (i32.const 0) func {items})");
+    compiled(20, "one segment", &sip(&format!("{fields} {MAIN}")));
+}
+
+#[test]
+fn types_that_refer_to_each_other_65_000_deep() {
+    const MANY: usize = 65_000;
+    let chain = |recursive: bool| {
+        let mut fields = String::from(if recursive { "(rec " } else { "" });
+        fields += "(type $t0 (func))";
+        for i in 1..MANY {
+            let before = i - 1;
+            write!(fields, "(type $t{i} (func (param (ref null $t{before}))))").expect("text");
+        }
+        fields.push_str(if recursive { ")" } else { "" });
+        let last = MANY - 1;
+        sip(&format!(
+            "{fields} (func (param (ref null $t{last})) local.get 0 drop) {MAIN}"
+        ))
+    };
+    compiled(20, "a chain of types", &chain(false));
+    // All of them in one group.
+    let grouped = chain(true);
+    let e = within(20, "a group of types", || compile(&grouped).err());
+    let e = e.expect("groups belong to the proposal of garbage collection");
+    assert!(e.to_string().contains("`gc`"), "{e}");
+}
+
+#[test]
+fn what_the_validator_bounds_is_refused_by_name() {
+    let i64s = |n: usize| "i64 ".repeat(n);
+    let catches = "(catch_all 0) ".repeat(10_001);
+    let name = "n".repeat(100_001);
+    for (fields, limit) in [
+        (
+            format!("(type (func (param {})))", i64s(1001)),
+            limits::FUNCTION_PARAMS,
+        ),
+        (
+            format!("(type (func (result {})))", i64s(1001)),
+            limits::FUNCTION_RESULTS,
+        ),
+        (format!("(func try_table {catches} end)"), limits::CATCHES),
+        (format!("(func (export \"{name}\"))"), limits::STRING_BYTES),
+        ("(tag)".repeat(65_537), limits::TAGS),
+    ] {
+        refused(5, limit.what, &sip(&format!("{fields} {MAIN}")), limit);
+    }
+}
