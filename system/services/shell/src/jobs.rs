@@ -11,7 +11,6 @@ use alloc::vec::Vec;
 use sing_sdk::contracts::JobContract;
 use sing_sdk::io::NOBODY_READS;
 use sing_sdk::process::{Exit, stop};
-use sing_sdk::rt::Waitable;
 
 /// The status of a command that was suspended, as in other shells: it has not ended.
 pub const SUSPENDED: i32 = 148;
