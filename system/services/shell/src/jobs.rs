@@ -113,7 +113,7 @@ impl Session {
     }
 
     /// Puts a job into the foreground, and waits for it.
-    pub fn to_foreground(&mut self, number: Option<u32>, out: &mut String) -> i32 {
+    pub fn put_in_foreground(&mut self, number: Option<u32>, out: &mut String) -> i32 {
         let (number, mut job) = match self.take_job(number) {
             Ok(job) => job,
             Err(reason) => return refuse("fg", &reason, out),
@@ -134,7 +134,7 @@ impl Session {
     }
 
     /// Lets a job go on in the background.
-    pub fn to_background(&mut self, number: Option<u32>, out: &mut String) -> i32 {
+    pub fn put_in_background(&mut self, number: Option<u32>, out: &mut String) -> i32 {
         let (number, mut job) = match self.take_job(number) {
             Ok(job) => job,
             Err(reason) => return refuse("bg", &reason, out),
