@@ -20,6 +20,7 @@ mod keyboard;
 mod note;
 mod output;
 mod server;
+mod size;
 mod succession;
 
 use sing_sdk::prelude::*;

@@ -73,7 +73,7 @@ pub struct Server {
     device: Interrupt,
     /// The device has room again, or has written everything.
     room: Interrupt,
-    size: Option<(u32, u32)>,
+    pub(crate) size: Option<(u32, u32)>,
     pub(crate) screen: Screen,
     pub(crate) outputs: Outputs,
     pub(crate) typed: Typed,
@@ -97,7 +97,7 @@ pub struct Server {
     pub(crate) attached: Attached,
 }
 
-const FOR_SHELL: usize = 0;
+pub(crate) const FOR_SHELL: usize = 0;
 pub(crate) const FOR_JOB: usize = 1;
 
 impl Server {
@@ -267,41 +267,6 @@ impl Server {
         self.attached.hear(ready, &mut typed);
         self.typed.add(&typed);
         self.set_columns();
-    }
-
-    fn set_columns(&mut self) {
-        if let Some((columns, _)) = self.smallest() {
-            for editor in &mut self.editors {
-                editor.set_columns(columns as usize);
-            }
-        }
-    }
-
-    /// Looks whether the terminal has another size now; a line that is being typed is shown anew.
-    fn measure(&mut self, reading: bool) {
-        let size = self.size.and_then(|_| sing_sdk::console::size());
-        if size.is_none() || size == self.size {
-            return;
-        }
-        self.size = size;
-        self.set_columns();
-        if reading {
-            let mut text = String::new();
-            self.editors[FOR_SHELL].draw(&mut text);
-            self.screen.edited(&text);
-        }
-    }
-
-    /// The columns of the terminal; 0 if there is none.
-    fn columns(&self) -> u32 {
-        self.smallest().map_or(0, |(columns, _)| columns)
-    }
-
-    /// Columns and rows that all terminals have.
-    fn smallest(&self) -> Option<(u32, u32)> {
-        let (columns, rows) = self.size?;
-        let other = self.attached.size().unwrap_or((columns, rows));
-        Some((columns.min(other.0), rows.min(other.1)))
     }
 
     /// Continues a wait for output; returns whether there was one. A pending Ctrl-C ends the wait;

@@ -295,11 +295,11 @@ fn foreground(session: &mut Session, given: &Given, out: &mut String) -> i32 {
         out.push_str("fg: stands alone on its line\n");
         return process::status::USAGE;
     }
-    session.to_foreground(jobs::Arguments::of(given).job, out)
+    session.put_in_foreground(jobs::Arguments::of(given).job, out)
 }
 
 fn background(session: &mut Session, given: &Given, out: &mut String) -> i32 {
-    session.to_background(jobs::Arguments::of(given).job, out)
+    session.put_in_background(jobs::Arguments::of(given).job, out)
 }
 
 fn wait(session: &mut Session, _: &Given, _: &mut String) -> i32 {

@@ -11,7 +11,6 @@ use alloc::vec::Vec;
 use sing_sdk::contracts::JobContract;
 use sing_sdk::io::NOBODY_READS;
 use sing_sdk::process::{Exit, stop};
-use sing_sdk::rt::Waitable;
 
 /// The status of a command that was suspended, as in other shells: it has not ended.
 pub const SUSPENDED: i32 = 148;
@@ -114,7 +113,7 @@ impl Session {
     }
 
     /// Puts a job into the foreground, and waits for it.
-    pub fn to_foreground(&mut self, number: Option<u32>, out: &mut String) -> i32 {
+    pub fn put_in_foreground(&mut self, number: Option<u32>, out: &mut String) -> i32 {
         let (number, mut job) = match self.take_job(number) {
             Ok(job) => job,
             Err(reason) => return refuse("fg", &reason, out),
@@ -135,7 +134,7 @@ impl Session {
     }
 
     /// Lets a job go on in the background.
-    pub fn to_background(&mut self, number: Option<u32>, out: &mut String) -> i32 {
+    pub fn put_in_background(&mut self, number: Option<u32>, out: &mut String) -> i32 {
         let (number, mut job) = match self.take_job(number) {
             Ok(job) => job,
             Err(reason) => return refuse("bg", &reason, out),
