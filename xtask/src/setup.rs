@@ -8,6 +8,7 @@ use crate::packages::{self, Tools};
 use crate::project::{Maker, Project};
 use crate::test::bridge::NATS;
 use crate::test::deploy::PYTHON;
+use crate::test::web::devtools::CHROMIUM;
 use crate::{clang, qemu, toolchain};
 use anyhow::{Result, bail};
 
@@ -37,6 +38,8 @@ pub struct Needs {
     pub nats: Need,
     /// What reads the manifests for others in a test.
     pub python: Need,
+    /// The browser that a test opens the system in.
+    pub chromium: Need,
 }
 
 impl Needs {
@@ -50,6 +53,7 @@ impl Needs {
             lints: false,
             nats: Need::No,
             python: Need::No,
+            chromium: Need::No,
         }
     }
 }
@@ -82,6 +86,11 @@ impl Without {
     /// The reason for leaving out the test of the manifests, if it is left out.
     pub fn python(&self) -> Option<String> {
         self.reason(&PYTHON)
+    }
+
+    /// The reason for leaving out the test with a browser, if it is left out.
+    pub fn chromium(&self) -> Option<String> {
+        self.reason(&CHROMIUM)
     }
 
     fn reason(&self, tools: &Tools) -> Option<String> {
@@ -117,6 +126,7 @@ pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
         (&qemu::TOOLS, needs.qemu),
         (&NATS, needs.nats),
         (&PYTHON, needs.python),
+        (&CHROMIUM, needs.chromium),
     ];
     if !in_c(project).is_empty() {
         wanted.push((&clang::TOOLS, needs.clang));

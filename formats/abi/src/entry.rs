@@ -336,7 +336,8 @@ entries! {
     /// `(what, out, max)`: a snapshot of the system in the postcard form of `sing_image::snapshot`:
     /// 0 processes, 1 channels, 2 memory, 3 system, 4 contracts. Its length, or `TOO_SMALL`.
     SYS_QUERY = "sys_query" [INSPECT] (I32, I32, I32) -> I32;
-    /// `(on)`: starts (1) or stops (0) tracing.
+    /// `(kinds)`: starts or, with 0, stops tracing for this program. A bit for each kind of events,
+    /// or 1 for all (`sing_image::snapshot::TraceKind`). `HELD` if as many programs trace as may.
     TRACE_CONTROL = "trace_control" [INSPECT] (I32) -> I32;
     /// `(out, max, timeout)`: takes traced events, 32 bytes each
     /// (`sing_image::snapshot::TraceEvent`); bytes written.

@@ -98,6 +98,9 @@ pub struct Channel<Text = String> {
     pub contract: Text,
     /// The importing and the exporting end.
     pub ends: [ChannelEnd<Text>; 2],
+    /// Messages over channels with this number while anybody traced, since the start of the system;
+    /// it wraps.
+    pub traced: u32,
 }
 
 /// Memory.
@@ -203,6 +206,9 @@ pub struct Contract<Text = String, Texts = Vec<String>> {
 /// Size of a traced event, in bytes.
 pub const TRACE_EVENT_SIZE: usize = 32;
 
+/// Asks for events of all kinds (`trace_control`).
+pub const TRACE_ALL: u32 = 1;
+
 /// The kind of a traced event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -222,6 +228,14 @@ pub enum TraceKind {
     End = 5,
     /// Events were lost: `a` how many.
     Lost = 6,
+}
+
+impl TraceKind {
+    /// Its bit, for who asks for some kinds (`trace_control`).
+    #[must_use]
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
 }
 
 /// A traced event: 32 bytes, little-endian, in the order of the fields.

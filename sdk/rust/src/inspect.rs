@@ -102,7 +102,8 @@ pub fn contracts() -> Result<Vec<Contract>, Error> {
     query(snapshot::QUERY_CONTRACTS)
 }
 
-/// Tracing, on while this value lives.
+/// Tracing, on while this value lives. Each program has its own events, four at a time, and only one
+/// value of this: a second takes the place of the first.
 #[derive(Debug)]
 pub struct Trace(());
 
@@ -110,9 +111,18 @@ impl Trace {
     /// Starts tracing.
     ///
     /// # Errors
-    /// If another program traces already.
+    /// [`Error::Held`] if four programs trace already; [`Error::NoResources`] if memory is short.
     pub fn start() -> Result<Trace, Error> {
-        error::check(sys::trace_control(1)).map(|_| Trace(()))
+        error::check(sys::trace_control(snapshot::TRACE_ALL)).map(|_| Trace(()))
+    }
+
+    /// Starts tracing events of these kinds alone.
+    ///
+    /// # Errors
+    /// As [`Trace::start`].
+    pub fn of(kinds: &[TraceKind]) -> Result<Trace, Error> {
+        let kinds = kinds.iter().fold(0, |all, kind| all | kind.bit());
+        error::check(sys::trace_control(kinds)).map(|_| Trace(()))
     }
 
     /// Waits for events and takes those that are there; none if the time-out passed.

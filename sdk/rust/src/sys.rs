@@ -119,7 +119,7 @@ imports! {
         set_add(set: u32, endpoint: u32, key: u32) -> i32;
         set_remove(set: u32, endpoint: u32) -> i32;
         set_wait(set: u32, timeout: i64) -> i32;
-        trace_control(on: u32) -> i32;
+        trace_control(kinds: u32) -> i32;
         sys_stop(id: u32, exit_code: i32) -> i32;
         sys_shutdown(status: i32);
         sys_stop_by(id: u32, exit_code: i32, how: u32) -> i32;

@@ -33,7 +33,7 @@ mod tour;
 mod unit;
 mod unsafety;
 mod wast;
-mod web;
+pub mod web;
 
 use crate::project::Project;
 use crate::setup::{self, Need, Needs, Without};
@@ -132,6 +132,7 @@ pub fn run(request: &Request) -> Result<u8> {
         lints: has("lints") || has("format"),
         nats: wanted(has("bridge-hosted")),
         python: wanted(has("deploy")),
+        chromium: wanted(has("web-hosted")),
     };
     let run = Run {
         without: setup::prepare(&mut project, needs)?,

@@ -2,8 +2,10 @@
 //! a client of ours, and by curl if there is one.
 
 mod address;
+mod browser;
 mod collector;
 mod crowd;
+pub mod devtools;
 mod hostile;
 mod kills;
 mod otlp;
@@ -39,6 +41,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = hostile::hosted(run)?;
     address::check(run, Machine::Hosted, &mut report)?;
     address::usual(run, &mut report);
+    browser::check(run, &mut report)?;
     kills::check(run, Machine::Hosted, KILLS, &mut report)?;
     spans::check(run, &mut report)?;
     tls::check(run, &mut report)?;

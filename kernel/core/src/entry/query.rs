@@ -138,6 +138,7 @@ fn channel_now(c: &'static channel::Channel) -> Option<Channel<&'static str>> {
         id: c.index.load(Relaxed),
         contract: contract.table.name.as_str(),
         ends: [end(0), end(1)],
+        traced: c.traced.load(Relaxed),
     })
 }
 

@@ -90,12 +90,13 @@ extern "C" fn query(_: CtxRef, what: u32, out: u32, max: u32) -> i32 {
     finish(query::answer(what, out, max))
 }
 
-extern "C" fn trace_control(_: CtxRef, on: u32) -> i32 {
-    let done = trace::set(on != 0);
-    finish(Ok(if done {
+extern "C" fn trace_control(_: CtxRef, kinds: u32) -> i32 {
+    let reader = caller().id();
+    finish(Ok(if kinds == 0 {
+        trace::stop(reader);
         status::OK
     } else {
-        status::NO_RESOURCES
+        trace::start(reader, kinds)
     }))
 }
 
@@ -106,11 +107,12 @@ extern "C" fn trace_read(_: CtxRef, out: u32, max: u32, timeout: i64) -> i32 {
 fn read_trace(out: u32, max: u32, timeout: i64) -> Result<i32, Trap> {
     let room = max / TRACE_EVENT_SIZE as u32;
     let memory = caller().memory(out, u64::from(room) * TRACE_EVENT_SIZE as u64)?;
+    let reader = caller().id();
     let deadline = crate::mechanism::timer::deadline(timeout);
     loop {
         let mut n = 0;
         while n < room
-            && let Some(event) = trace::take()
+            && let Some(event) = trace::take(reader)
         {
             memory.write(out + n * TRACE_EVENT_SIZE as u32, &event.to_bytes())?;
             n += 1;
@@ -119,7 +121,7 @@ fn read_trace(out: u32, max: u32, timeout: i64) -> Result<i32, Trap> {
             }
         }
         let now = hal().now();
-        if n > 0 || room == 0 || now >= deadline || !trace::is_on() {
+        if n > 0 || room == 0 || now >= deadline || !trace::is_read_by(reader) {
             return Ok((n * TRACE_EVENT_SIZE as u32) as i32);
         }
         let t = cpu::current();

@@ -52,6 +52,8 @@ pub(crate) struct Channel {
     account: Link<Account>,
     /// The set memberships of the importing and of the exporting end.
     members: [Member; 2],
+    /// Messages that were sent over it and its predecessors in this record while somebody traced.
+    pub(crate) traced: AtomicU32,
     inner: SpinLock<Inner>,
 }
 

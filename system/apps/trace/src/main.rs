@@ -110,7 +110,13 @@ fn main(Arguments { seconds }: Arguments) -> Result<i32, Error> {
         return Ok(USAGE
             .refuse("SECONDS is missing: only the shell, for `trace COMMAND`, starts it without"));
     };
-    let mut trace = Trace::start()?;
+    let mut trace = match Trace::start() {
+        Err(Error::Held) => {
+            eprintln!("trace: four programs trace already; one of them has to end first");
+            return Ok(1);
+        }
+        started => started?,
+    };
     let mut names = Names::begin()?;
     let start = sing_sdk::time::uptime();
     // The answer to the first block lets the shell begin; the end of the channel ends the trace.

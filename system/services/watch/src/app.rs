@@ -6,6 +6,7 @@
 //! - Beside the text of one event for each viewer, one look is kept, without its largest table.
 
 use crate::collect::Collector;
+use crate::tracer::{Tracer, Watcher};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
@@ -23,6 +24,7 @@ use sing_sdk::web::{self, Request, Response};
 use watch::access::{self, Refused};
 use watch::figures::{self, Viewers};
 use watch::look::{Look, Web};
+use watch::messages::{self, Filter};
 use watch::{event, pages};
 
 /// The most requests at a time: the web server's configuration allows fewer.
@@ -33,6 +35,8 @@ const VIEWERS: u32 = 8;
 const AGE: Duration = Duration::from_millis(900);
 /// Between two events.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Between two events with messages.
+const MESSAGES: Duration = Duration::from_millis(250);
 /// How long a viewer may take for a part of an event.
 const SLOW: Duration = Duration::from_secs(5);
 /// How long events are sent over one request; the browser asks again. The web server's deadline for
@@ -59,6 +63,7 @@ pub struct App {
     dropped: AtomicU32,
     /// Held by who takes a look.
     collector: Mutex<Collector>,
+    tracer: Arc<Tracer>,
     /// Held by who binds a service to ask it.
     names: Mutex<Names>,
     last: Mutex<Option<(Duration, Arc<Taken>)>>,
@@ -156,9 +161,14 @@ fn events(app: &Arc<App>, request: &Request) -> Response {
         return busy("as many watch as may");
     };
     let hello = event::hello(access::may_act(request, app.key()).err());
+    // `messages` asks for those as well: of some processes, or with what carries this.
+    let wanted = request.parameter("messages").map(|of| {
+        let page = request.parameter("page").is_some_and(|page| page == "1");
+        Filter::new(&of, page)
+    });
     let stream = Response::stream("text/event-stream", move |out| {
         let app = &place.0;
-        let followed = follow(app, hello, out);
+        let followed = follow(app, hello, wanted, out);
         if followed == Err(Error::Timeout) {
             app.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -176,17 +186,39 @@ fn write(out: &mut Writer, bytes: &[u8]) -> Result<(), Error> {
     out.settle_within(Timeout::from(SLOW))
 }
 
-fn follow(app: &App, hello: String, out: &mut Writer) -> Result<(), Error> {
+fn follow(app: &App, hello: String, wanted: Option<Filter>, out: &mut Writer) -> Result<(), Error> {
     let begin = uptime();
     write(out, hello.as_bytes())?;
+    let mut watcher = match wanted.map(|filter| app.tracer.watch(filter)) {
+        Some(Ok(watcher)) => Some(watcher),
+        Some(Err(error)) => {
+            write(out, messages::refused(&why_not(error)).as_bytes())?;
+            None
+        }
+        None => None,
+    };
+    let step = watcher.as_ref().map_or(PERIOD, |_| MESSAGES);
+    let mut look = begin;
     while uptime().saturating_sub(begin) < LIFE {
-        let next = uptime() + PERIOD;
-        let event = Arc::clone(&app.look().ok_or(Error::Timeout)?.event);
-        write(out, event.as_bytes())?;
-        drop(event);
+        let next = uptime() + step;
+        if let Some(event) = watcher.as_mut().map(Watcher::event).transpose()?.flatten() {
+            write(out, event.as_bytes())?;
+        }
+        if uptime() >= look {
+            look = uptime() + PERIOD;
+            let event = Arc::clone(&app.look().ok_or(Error::Timeout)?.event);
+            write(out, event.as_bytes())?;
+        }
         sleep(next.saturating_sub(uptime()));
     }
     Ok(())
+}
+
+fn why_not(error: Error) -> String {
+    match error {
+        Error::Held => "four programs trace already: end one of them, such as `trace`".into(),
+        error => format!("messages are not recorded: {error}"),
+    }
 }
 
 /// Ends a process, or starts, stops or restarts a service.
@@ -284,6 +316,7 @@ impl App {
             viewers: AtomicU32::new(0),
             dropped: AtomicU32::new(0),
             collector: Mutex::new(collector),
+            tracer: Arc::default(),
             names: Mutex::new(names),
             last: Mutex::new(None),
         }
@@ -307,6 +340,7 @@ impl App {
             }
             if let Some(collector) = self.collector.try_lock() {
                 let mut look = collector.look().ok()?;
+                self.tracer.learn(&look);
                 let event = Arc::new(event::look(&look));
                 look.keep_figures();
                 let taken = Arc::new(Taken { look, event });

@@ -9,9 +9,11 @@ use alloc::sync::Arc;
 use core::time::Duration;
 use sing_sdk::client::Client;
 use sing_sdk::inspect;
+use sing_sdk::inspect::{Channel, Memory, Process};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::{uptime, utc};
+use watch::devices::{self, Device, Link};
 use watch::json::MOST_TEXT;
 use watch::look::{Look, Name, Service};
 
@@ -23,6 +25,8 @@ const MOST_OF_ONE: usize = 48;
 const MOST_NAMES: usize = 300;
 /// The most services that are asked after.
 const MOST_SERVICES: usize = 256;
+/// The most links that are looked at for devices, of each kind.
+const MOST_LINKS: usize = 256;
 /// How old names may be: they change seldom, and a disk may have to be asked.
 const NAMES_AGE: Duration = Duration::from_secs(5);
 /// How old the services' states may be: less than the looks are apart.
@@ -39,6 +43,33 @@ type FoundNames = (Vec<Name>, u64);
 pub struct Collector {
     services: Arc<Background<Services, Vec<Service>>>,
     names: Arc<Background<Finder, FoundNames>>,
+    devices: Arc<Background<Names, Vec<Device>>>,
+}
+
+/// The processes; none where there are more than are asked for.
+///
+/// # Errors
+/// Memory is short.
+pub fn processes() -> Result<Vec<Process>, Error> {
+    match inspect::memory()?.processes <= MOST {
+        true => inspect::processes(),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// What the kernel tells of memory, processes and channels; none where there are more than are asked
+/// for.
+///
+/// # Errors
+/// Memory is short.
+pub fn from_kernel() -> Result<(Memory, Vec<Process>, Vec<Channel>), Error> {
+    let memory = inspect::memory()?;
+    let processes = processes()?;
+    let channels = match memory.channels <= MOST {
+        true => inspect::channels()?,
+        false => Vec::new(),
+    };
+    Ok((memory, processes, channels))
 }
 
 fn kind(kind: NameKind) -> &'static str {
@@ -59,9 +90,10 @@ fn cut(mut text: String) -> String {
 }
 
 impl Collector {
-    /// Both channels to the name server are for this alone: on each, somebody may keep it waiting.
-    pub fn new(services: Names, names: Names) -> Collector {
+    /// The channels to the name server are for this alone: on each, somebody may keep it waiting.
+    pub fn new(services: Names, names: Names, devices: Names) -> Collector {
         Collector {
+            devices: Background::new(devices, NAMES_AGE, find_devices),
             services: Background::new(Services::new(services), SERVICES_AGE, Services::all),
             names: Background::new(Finder(names), NAMES_AGE, Finder::find),
         }
@@ -73,17 +105,9 @@ impl Collector {
     /// # Errors
     /// Memory is short.
     pub fn look(&self) -> Result<Look, Error> {
-        let (services, names) = (&self.services, &self.names);
-        let (wait, also) = (services.begin(), names.begin());
-        let memory = inspect::memory()?;
-        let processes = match memory.processes <= MOST {
-            true => inspect::processes()?,
-            false => Vec::new(),
-        };
-        let channels = match memory.channels <= MOST {
-            true => inspect::channels()?,
-            false => Vec::new(),
-        };
+        let (services, names, devices) = (&self.services, &self.names, &self.devices);
+        let (wait, also, too) = (services.begin(), names.begin(), devices.begin());
+        let (memory, processes, channels) = from_kernel()?;
         let end = uptime() + PATIENCE;
         if wait {
             services.settle(end);
@@ -91,7 +115,14 @@ impl Collector {
         if also {
             names.settle(end);
         }
+        if too {
+            devices.settle(end);
+        }
         let services = services.last();
+        let services = services.map(|last| last.of.clone()).unwrap_or_default();
+        let devices = devices.last();
+        let devices = devices.map(|last| last.of.clone()).unwrap_or_default();
+        let devices = devices.into_iter().map(|d| d.now(&services)).collect();
         let (names, names_left, names_age) = match names.last() {
             Some(found) => {
                 let age = uptime().saturating_sub(found.at);
@@ -105,12 +136,34 @@ impl Collector {
             memory,
             processes,
             channels,
-            services: services.map(|last| last.of.clone()).unwrap_or_default(),
+            services,
+            devices,
             names,
             names_left,
             names_age: names_age.as_nanos() as u64,
         })
     }
+}
+
+/// Links that match a specification, with what they lead to.
+fn links(names: &mut Names, spec: &str) -> Vec<Link> {
+    let Ok(found) = names.search(spec) else {
+        return Vec::new();
+    };
+    let link = |found: Result<sing_sdk::names::Found, Error>| {
+        let found = found.ok()?;
+        (found.kind == NameKind::Link).then(|| (cut(found.path), cut(found.detail)))
+    };
+    found.take(MOST_LINKS).filter_map(link).collect()
+}
+
+/// The devices, without the states of their drivers.
+fn find_devices(names: &mut Names) -> Vec<Device> {
+    let all = |names: &mut Names, root, last| links(names, &format!("{root}/**{last}"));
+    let locations = all(names, devices::LOCATIONS, devices::DEVICE);
+    let drivers = all(names, devices::DEVICES, devices::DRIVER);
+    let bound = links(names, "/dev/*");
+    devices::devices(&locations, &drivers, &bound)
 }
 
 /// Asks the service manager.

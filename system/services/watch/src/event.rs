@@ -8,12 +8,13 @@ use alloc::string::String;
 use sing_sdk::inspect::{Channel, ChannelEnd, Process};
 
 /// The most bytes of an event.
-pub const MOST: usize = 128 << 10;
+pub const MOST: usize = 144 << 10;
 /// The most bytes of each table; with what stands beside them they are less than [`MOST`].
 const PROCESSES: usize = 48 << 10;
 const SERVICES: usize = 20 << 10;
 const NAMES: usize = 20 << 10;
-const CHANNELS: usize = 36 << 10;
+const CHANNELS: usize = 38 << 10;
+const DEVICES: usize = 12 << 10;
 
 /// The first event: whether this viewer may act, and why not.
 #[must_use]
@@ -54,6 +55,7 @@ fn channel(row: &mut Object<'_>, c: &Channel) {
     row.number("id", c.id.into());
     row.text("contract", &c.contract);
     row.list("ends", &c.ends, end);
+    row.number("traced", c.traced.into());
 }
 
 /// An event of the whole system.
@@ -97,6 +99,16 @@ pub fn look(look: &Look) -> String {
         row.text("detail", &n.detail);
     });
     event.time("names_age", look.names_age);
+    event.table("devices", DEVICES, 0, &look.devices, |row, d| {
+        row.text("location", &d.location);
+        row.text("signature", &d.signature);
+        row.text("names", &d.names);
+        row.text("driver", &d.driver);
+        row.text("service", &d.service);
+        row.text("state", &d.state);
+        row.number("process", d.process.into());
+        row.number("restarts", d.restarts.into());
+    });
     let unseen = memory.channels.saturating_sub(look.channels.len() as u64);
     event.table("channels", CHANNELS, unseen, &look.channels, channel);
     event.end();

@@ -1,5 +1,6 @@
 //! A look at the system, as it was taken.
 
+use crate::devices::Device;
 use crate::figures::MOST_PROCESSES;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -91,6 +92,8 @@ pub struct Look {
     pub names_left: u64,
     /// Nanoseconds since the names were found.
     pub names_age: u64,
+    /// Devices of the machine.
+    pub devices: Vec<Device>,
 }
 
 impl Look {
@@ -98,6 +101,7 @@ impl Look {
     pub fn keep_figures(&mut self) {
         self.channels = Vec::new();
         self.names = Vec::new();
+        self.devices = Vec::new();
         self.processes.truncate(MOST_PROCESSES);
         self.processes.shrink_to_fit();
     }

@@ -6,6 +6,7 @@
 //! - What is live is shown, and something is done, only for whom `access` lets in.
 //! - Whatever clients do, about one look a second is taken; each request has one thread, and the
 //!   number of viewers and threads is bounded.
+//! - Messages are traced while a viewer watches them, and no longer.
 //! - The key is random bytes of the machine's device, or there is none.
 #![no_std]
 #![no_main]
@@ -17,6 +18,7 @@ mod app;
 mod background;
 mod collect;
 mod key;
+mod tracer;
 
 use alloc::sync::Arc;
 use app::App;
@@ -59,7 +61,8 @@ fn main(Arguments { open }: Arguments) -> Result<(), Error> {
     }
     // A search may wait for a disk's file system: what else is asked does not wait for that.
     let search = Names::new(names.connect()?)?;
-    let collector = Collector::new(Names::new(names.connect()?)?, search);
+    let hardware = Names::new(names.connect()?)?;
+    let collector = Collector::new(Names::new(names.connect()?)?, search, hardware);
     let app = Arc::new(App::new(key.ok(), open, collector, names));
     let begin = WebServiceContract::Exp::send_success;
     let pages = startup::pages().ok_or(Error::NotFound)?;

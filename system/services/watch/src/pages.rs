@@ -5,6 +5,10 @@ use sing_sdk::web::Response;
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
+const GRAPH: &str = include_str!("page/graph.js");
+const CHART: &str = include_str!("page/chart.js");
+const TABLES: &str = include_str!("page/tables.js");
+const LIVE: &str = include_str!("page/live.js");
 
 /// Nothing is loaded from anywhere else, no script or style stands in the page itself, and no other
 /// page shows this one within itself.
@@ -14,10 +18,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// A file of the page.
 #[must_use]
 pub fn file(path: &str) -> Option<Response> {
+    let script = "text/javascript; charset=utf-8";
     let (kind, text) = match path {
         "/system" => ("text/html; charset=utf-8", PAGE),
         "/system/page.css" => ("text/css; charset=utf-8", STYLE),
-        "/system/page.js" => ("text/javascript; charset=utf-8", SCRIPT),
+        "/system/page.js" => (script, SCRIPT),
+        "/system/graph.js" => (script, GRAPH),
+        "/system/chart.js" => (script, CHART),
+        "/system/tables.js" => (script, TABLES),
+        "/system/live.js" => (script, LIVE),
         _ => return None,
     };
     Some(safe(Response::bytes(kind, text.as_bytes())))

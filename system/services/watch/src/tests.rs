@@ -1,7 +1,10 @@
 //! Tests of all modules: texts are bounded and what their readers take; nobody acts without the
 //! key.
 
+mod messages;
+
 use crate::access::{may_act, may_see};
+use crate::devices::{self, Device};
 use crate::event;
 use crate::figures::{self, Viewers};
 use crate::look::{Look, Name, Service, Web};
@@ -63,6 +66,7 @@ fn look(count: u32, name: &str) -> Look {
                 id,
                 contract: name.into(),
                 ends: [end.clone(), end.clone()],
+                traced: id,
             })
             .collect(),
         services: (0..count)
@@ -84,6 +88,16 @@ fn look(count: u32, name: &str) -> Look {
             .collect(),
         names_left: 0,
         names_age: u64::MAX,
+        devices: (0..count)
+            .map(|n| Device {
+                location: format!("/virtio-mmio/{n}"),
+                signature: name.into(),
+                names: name.into(),
+                driver: name.into(),
+                service: name.into(),
+                ..Device::default()
+            })
+            .collect(),
     }
 }
 
@@ -206,8 +220,67 @@ fn what_is_kept_for_figures_shows_the_same_and_is_small() {
     let before = figures::text(&look, None, Viewers::default());
     look.keep_figures();
     assert_eq!(figures::text(&look, None, Viewers::default()), before);
-    assert_eq!((look.channels.capacity(), look.names.capacity()), (0, 0));
+    let kept = (look.channels.capacity(), look.names.capacity());
+    assert_eq!((kept, look.devices.capacity()), ((0, 0), 0));
     assert!(look.processes.capacity() <= 2 * figures::MOST_PROCESSES);
+}
+
+#[test]
+fn devices_are_put_together_from_links() {
+    let link = |(path, target): &(&str, &str)| (String::from(*path), String::from(*target));
+    let links = |all: &[(&str, &str)]| all.iter().map(link).collect::<Vec<_>>();
+    let root = "/hardware/devices/virtio/2";
+    let (first, second) = (format!("{root}/0"), format!("{root}/1"));
+    let driver = format!("{first}/driver");
+    let locations = [
+        ("/hardware/locations/virtio-mmio/0/device", first.as_str()),
+        ("/hardware/locations/pci/00/04.0/device", &second),
+        // None of them leads from a place to a device.
+        ("/hardware/locations/x/other", &first),
+        ("/hardware/locationsx/device", &first),
+        ("/hardware/locations/y/device", "/hardware/devices"),
+        ("/hardware/locations/z/device", "/elsewhere/virtio/2/0"),
+        ("", ""),
+    ];
+    let drivers = [(driver.as_str(), "/hardware/drivers/virtio-blk/disk0")];
+    let names = [
+        ("/dev/disk0", "/hardware/drivers/virtio-blk/disk0/disk"),
+        ("/dev/other", "/hardware/drivers/virtio-blk/disk00/disk"),
+        ("/dev/raw0", "/hardware/drivers/virtio-blk/disk0/raw"),
+    ];
+    let found = devices::devices(&links(&locations), &links(&drivers), &links(&names));
+    let service = Service {
+        name: "disk0".into(),
+        state: "up".into(),
+        process: 7,
+        restarts: 2,
+        since: 0,
+        reason: String::new(),
+    };
+    let now: Vec<Device> = found
+        .into_iter()
+        .map(|d| d.now(core::slice::from_ref(&service)))
+        .collect();
+    let driven = Device {
+        location: "/virtio-mmio/0".into(),
+        signature: "/virtio/2".into(),
+        names: "/dev/disk0 /dev/raw0".into(),
+        driver: "virtio-blk".into(),
+        service: "disk0".into(),
+        state: "up".into(),
+        process: 7,
+        restarts: 2,
+    };
+    let idle = Device {
+        location: "/pci/00/04.0".into(),
+        signature: "/virtio/2".into(),
+        ..Device::default()
+    };
+    assert_eq!(now, [driven, idle]);
+    // A driver's path that names no service.
+    let broken = [(driver.as_str(), "/hardware/drivers/virtio-blk")];
+    let found = devices::devices(&links(&locations), &links(&broken), &links(&names));
+    assert_eq!(found[0].driver, "");
 }
 
 #[test]

@@ -289,8 +289,6 @@ fn round(seed: u64, by: &mut Bystanders, log: bool) -> Result<String, String> {
     let before = counts().map_err(wrong)?;
     let done = herd(&mut random, by, log);
     let ended = end_all().map_err(wrong)?;
-    // The trace may be on, and no process then holds it.
-    drop(inspect::Trace::start());
     let (made, traps) = done?;
     by.ask()?;
     let left = left(&before).map_err(wrong)?;

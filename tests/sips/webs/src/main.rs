@@ -14,6 +14,7 @@ mod storm;
 
 mod client;
 mod files;
+mod messages;
 mod requests;
 mod watch;
 

@@ -25,6 +25,9 @@ const LOOK: Duration = Duration::from_millis(1500);
 /// viewers: it asks for 4,000 channels at most.
 const CHANNELS: usize = 15_000;
 const MEMORY: u64 = 4 << 20;
+/// A device that each system of the tests has.
+const DISK: &str =
+    "\"names\":\"/dev/disk0\",\"driver\":\"virtio-blk\",\"service\":\"disk0\",\"state\":\"up\"";
 /// A family of figures that counts such viewers.
 const COUNT: &str = "singularity_watch_dropped_total ";
 
@@ -45,10 +48,13 @@ fn request(line: &str, headers: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: x\r\n{headers}\r\n")
 }
 
-struct Test<'a> {
-    names: &'a mut Names,
+/// What is asked of the web server.
+pub struct Test<'a> {
+    /// To connect to it.
+    pub names: &'a mut Names,
     port: u16,
-    tally: &'a mut Tally,
+    /// What has been asked.
+    pub tally: &'a mut Tally,
     /// The header with the key.
     bearer: String,
 }
@@ -67,6 +73,7 @@ pub fn check(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Erro
     test.kill()?;
     test.services()?;
     test.figures()?;
+    test.recorded()?;
     test.crowd()?;
     test.silent_names()?;
     test.stuck()
@@ -96,6 +103,10 @@ impl Test<'_> {
             ("/system", "text/html; charset=utf-8", "<!doctype html>"),
             ("/system/page.css", "text/css; charset=utf-8", "/* "),
             ("/system/page.js", "text/javascript; charset=utf-8", "// "),
+            ("/system/graph.js", "text/javascript; charset=utf-8", "// "),
+            ("/system/chart.js", "text/javascript; charset=utf-8", "// "),
+            ("/system/tables.js", "text/javascript; charset=utf-8", "// "),
+            ("/system/live.js", "text/javascript; charset=utf-8", "// "),
         ] {
             let answer = get(self.names, self.port, path)?;
             let policy = answer.header("content-security-policy").unwrap_or_default();
@@ -127,16 +138,17 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Opens the events.
-    fn follow(&mut self) -> Result<Client, Error> {
+    /// Opens the events, by these parameters.
+    pub fn follow(&mut self, parameters: &str) -> Result<Client, Error> {
         let mut client = Client::open(self.names, self.port)?;
-        client.send(request("GET /system/events", &self.bearer).as_bytes())?;
+        let line = format!("GET /system/events{parameters}");
+        client.send(request(&line, &self.bearer).as_bytes())?;
         Ok(client)
     }
 
     /// Two events come one after the other, and show this process.
     fn events(&mut self) -> Result<(), Error> {
-        let mut client = self.follow()?;
+        let mut client = self.follow("")?;
         let end = uptime() + EVENTS;
         let own = format!("{{\"id\":{},", sing_sdk::process::id());
         loop {
@@ -155,6 +167,7 @@ impl Test<'_> {
                     .all(|word| look.contains(word))
                         && look.contains(&own)
                         && look.contains("\"contract\":\"WebContract\"")
+                        && look.contains(DISK)
                 };
                 let good = text.starts_with("HTTP/1.1 200 OK\r\n")
                     && hello
@@ -258,7 +271,7 @@ impl Test<'_> {
     fn crowd(&mut self) -> Result<(), Error> {
         let mut viewers = Vec::new();
         for _ in 0..VIEWERS {
-            let mut viewer = self.follow()?;
+            let mut viewer = self.follow("")?;
             self.tally.holds("a viewer", viewer.more());
             viewers.push(viewer);
         }
@@ -271,7 +284,7 @@ impl Test<'_> {
         }
         let end = uptime() + EVENTS;
         loop {
-            let mut viewer = self.follow()?;
+            let mut viewer = self.follow("")?;
             let comes = viewer.more() && viewer.text().starts_with("HTTP/1.1 200 ");
             if comes || uptime() > end {
                 self.tally.holds("a viewer when others have gone", comes);
@@ -287,7 +300,7 @@ impl Test<'_> {
     fn silent_names(&mut self) -> Result<(), Error> {
         let paths = (0..SILENT).map(|n| self.names.register(&format!("/silent{n}")));
         let silent: Vec<_> = paths.collect::<Result<_, _>>()?;
-        let mut client = self.follow()?;
+        let mut client = self.follow("")?;
         let end = uptime() + EVENTS;
         let is_asked = || silent.iter().any(|d| wait(d, Timeout::NONE).is_ok());
         while !is_asked() && uptime() < end && client.more_within(LOOK) {}
@@ -310,7 +323,7 @@ impl Test<'_> {
     fn stuck(&mut self) -> Result<(), Error> {
         let channels = (0..CHANNELS).map(|_| ClockContract::new_channel());
         let channels: Vec<_> = channels.collect::<Result<_, _>>()?;
-        let viewers = (0..VIEWERS).map(|_| self.follow());
+        let viewers = (0..VIEWERS).map(|_| self.follow(""));
         let viewers: Vec<_> = viewers.collect::<Result<_, _>>()?;
         let mut most = 0;
         let bearer = self.bearer.clone();

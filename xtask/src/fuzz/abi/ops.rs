@@ -181,7 +181,7 @@ pub const OPS: &[Op] = &[
     op("boot_size", 1, &[Path], Status),
     op("boot_read", 2, &[Path, Below(100), Use(Block)], Status),
     op("sys_query", 2, &[Below(8), Pointer, Length], Status),
-    op("trace_control", 1, &[Below(2)], Status),
+    op("trace_control", 1, &[Below(64)], Status),
     op("trace_read", 1, &[Pointer, Length, Timeout], Status),
     body("sys_stop", 2),
     body("memory_grow", 2),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const SHOWN: &str = "In a browser: http://127.0.0.1:";
 
 /// A system of these options, with a disk of its own.
-fn launch(run: &Run, mut request: Request, terminal: bool) -> Result<Launch> {
+pub(super) fn launch(run: &Run, mut request: Request, terminal: bool) -> Result<Launch> {
     let disk = Disk::scratch(&run.project)?;
     let path = disk.path.clone();
     request.disks = vec![disk];

@@ -1,4 +1,6 @@
-// The page of the system. Everything that comes from the system is shown as text, never as markup.
+// The page of the system, and what its other scripts build on: they are loaded in the order of the
+// page, `live.js` last, which begins. Everything that comes from the system is shown as text, never
+// as markup.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -6,6 +8,13 @@ const node = (name, text, kind) => {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
   if (kind) made.className = kind;
+  return made;
+};
+// A part of a drawing, with attributes.
+const drawn = (name, attributes = {}, text) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
   return made;
 };
 
@@ -51,13 +60,10 @@ function tile(name, value, words, most, beside) {
   let of = tiles.get(name);
   if (!of) {
     const box = node("div", undefined, "tile");
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("viewBox", `0 0 ${HISTORY} 30`);
-    svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("aria-hidden", "true");
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-    for (const [k, v] of [["fill", "none"], ["stroke", "currentColor"], ["stroke-width", "1.5"],
-      ["vector-effect", "non-scaling-stroke"]]) line.setAttribute(k, v);
+    const svg = drawn("svg", { viewBox: `0 0 ${HISTORY} 30`, preserveAspectRatio: "none",
+      "aria-hidden": "true" });
+    const line = drawn("polyline", { fill: "none", stroke: "currentColor", "stroke-width": "1.5",
+      "vector-effect": "non-scaling-stroke" });
     svg.append(line);
     of = { number: node("b"), name: node("span", name), line, values: [] };
     box.append(of.name, of.number, svg);
@@ -76,7 +82,7 @@ function tile(name, value, words, most, beside) {
 
 // ---- Tables: rows are kept by their key, so that focus and selection stay ----
 
-function table(id, title, columns, order) {
+function table(id, title, columns, order, before = null) {
   const section = node("section", undefined, "table");
   section.id = id;
   const head = node("header");
@@ -117,7 +123,7 @@ function table(id, title, columns, order) {
   scroll.append(inner);
   of.scroll = scroll;
   section.append(head, scroll);
-  $("main").append(section);
+  $("main").insertBefore(section, before);
   return of;
 }
 
@@ -164,275 +170,3 @@ function fill(of, all, beside = "") {
   const left = all.left ? "; the others do not fit into an event" : "";
   of.count.textContent = `${shown}${left}${beside}`;
 }
-
-const N = "number";
-const M = "minor";
-// Without one of its own, a process may have what the machine has.
-const isBudget = (b) => b !== null && seen.last && b < seen.last.memory.total / 2;
-const cpu = (p) => p.cpu_share || 0;
-
-// Parents before their children.
-function tree(rows) {
-  const children = new Map();
-  const ids = new Set(rows.map((p) => p.id));
-  for (const p of rows) {
-    const parent = ids.has(p.parent) && p.parent !== p.id ? p.parent : 0;
-    if (!children.has(parent)) children.set(parent, []);
-    children.get(parent).push(p);
-  }
-  const out = [];
-  const stack = [...(children.get(0) || [])].reverse().map((p) => [p, 0]);
-  while (stack.length) {
-    const [p, depth] = stack.pop();
-    p.depth = depth;
-    out.push(p);
-    for (const child of [...(children.get(p.id) || [])].reverse()) stack.push([child, depth + 1]);
-  }
-  return out;
-}
-
-function button(cell, words, run) {
-  const made = node("button", words, words === "Kill" || words === "Stop" ? "danger" : "");
-  made.type = "button";
-  made.addEventListener("click", run);
-  cell.append(made);
-}
-function buttons(cell, name, may, fits) {
-  for (const b of cell.children) {
-    b.hidden = fits !== undefined && !fits(b);
-    b.disabled = !seen.control || !may(b);
-    b.title = seen.control ? "" : seen.why;
-    b.setAttribute("aria-label", `${b.textContent} ${name}`);
-  }
-}
-
-const processes = table("processes", "Processes", [
-  { name: "Name", by: (p) => p.name, find: (p) => p.name, update: (cell, p) => {
-    const depth = processes.sort || $("filter").value.trim() ? 0 : p.depth || 0;
-    const text = `${"\u2003".repeat(Math.min(depth, 12))}${depth ? "└ " : ""}${p.name}`;
-    if (cell.textContent !== text) cell.textContent = text;
-  } },
-  { name: "Id", kind: N, by: (p) => p.id, find: (p) => p.id, text: (p) => p.id },
-  { name: "State", kind: M, by: (p) => p.state, text: (p) => p.state,
-    tone: (p) => (p.state === "suspended" ? "warn" : "quiet") },
-  { name: "CPU", kind: N, by: cpu, text: (p) => share(cpu(p)),
-    tone: (p) => (cpu(p) > 0.8 ? "warn" : "") },
-  { name: "CPU time", kind: `${N} ${M}`, by: (p) => p.cpu, text: (p) => time(p.cpu) },
-  { name: "Memory", kind: N, by: (p) => p.pages, text: (p) => bytes(p.pages * 4096) },
-  { name: "Exchange", kind: `${N} ${M}`, by: (p) => p.exchange, text: (p) => bytes(p.exchange) },
-  { name: "Charged", kind: `${N} ${M}`, by: (p) => p.charged,
-    text: (p) => bytes(p.charged) + (isBudget(p.budget) ? ` of ${bytes(p.budget)}` : "") },
-  { name: "Threads", kind: `${N} ${M}`, by: (p) => p.threads, text: (p) => p.threads },
-  { name: "Handles", kind: `${N} ${M}`, by: (p) => p.handles, text: (p) => p.handles },
-  { name: "Act", make: (cell, of) => button(cell, "Kill", () => act(
-    `Kill ${of().name} (${of().id}) and what descends from it?`,
-    `/system/kill?id=${of().id}&name=${encodeURIComponent(of().name)}`)),
-  update: (cell, p) => buttons(cell, `${p.name} ${p.id}`, () => !p.essential) },
-], tree);
-
-const TONES = { up: "good", failed: "bad", delayed: "warn", stopped: "warn", pending: "warn" };
-const services = table("services", "Services", [
-  { name: "Name", by: (s) => s.name, find: (s) => s.name, text: (s) => s.name },
-  { name: "State", by: (s) => s.state, find: (s) => s.state, text: (s) => s.state,
-    tone: (s) => TONES[s.state] || "quiet" },
-  { name: "Process", kind: `${N} ${M}`, by: (s) => s.process, text: (s) => s.process || "" },
-  { name: "Restarts", kind: N, by: (s) => s.restarts, text: (s) => s.restarts,
-    tone: (s) => (s.restarts ? "warn" : "quiet") },
-  { name: "For", kind: `${N} ${M}`, by: (s) => s.since, text: (s) => time(s.since) },
-  { name: "Act", make: (cell, of) => {
-    for (const [words, verb] of [["Restart", "restart"], ["Stop", "stop"], ["Start", "start"]]) {
-      button(cell, words, () => act(`${words} the service ${of().name}?`,
-        `/system/service?name=${encodeURIComponent(of().name)}&do=${verb}`));
-    }
-  }, update: (cell, s) => buttons(cell, s.name, () => true,
-    (b) => (b.textContent === "Start") === (s.process === 0)) },
-  { name: "Reason", kind: "long", find: (s) => s.reason, text: (s) => s.reason },
-]);
-
-const names = table("names", "Name space", [
-  { name: "Path", by: (n) => n.path, find: (n) => n.path, text: (n) => n.path },
-  { name: "Kind", by: (n) => n.kind, text: (n) => n.kind, kind: "quiet" },
-  { name: "Leads to, or contract", kind: "long", find: (n) => n.detail, text: (n) => n.detail },
-]);
-
-const end = (e) => {
-  if (e.owner === null) return "in a message";
-  return e.owner === 0 ? "kernel" : `${e.name} (${e.owner})`;
-};
-const channels = table("channels", "Channels", [
-  { name: "Id", kind: `${N} ${M}`, by: (c) => c.id, text: (c) => c.id },
-  { name: "Contract", by: (c) => c.contract, find: (c) => c.contract, text: (c) => c.contract },
-  ...["Importing", "Exporting"].flatMap((side, i) => [
-    { name: side, by: (c) => end(c.ends[i]), find: (c) => end(c.ends[i]),
-      text: (c) => end(c.ends[i]) },
-    { name: "in state", kind: M, by: (c) => c.ends[i].state, find: (c) => c.ends[i].state,
-      text: (c) => (c.ends[i].closed ? "closed" : c.ends[i].state),
-      tone: (c) => (c.ends[i].closed ? "warn" : "quiet") },
-    { name: "queued", kind: `${N} ${M}`, by: (c) => c.ends[i].queued, text: (c) => c.ends[i].queued,
-      tone: (c) => (c.ends[i].queued ? "warn" : "quiet") },
-  ]),
-]);
-
-// ---- What is shown ----
-
-function take(event) {
-  const last = seen.last;
-  const before = new Map((last ? last.processes.rows : []).map((p) => [p.id, p.cpu]));
-  const passed = last ? event.uptime - last.uptime : 0;
-  let busy = 0;
-  for (const p of event.processes.rows) {
-    p.key = p.id;
-    const was = before.get(p.id);
-    if (passed > 0 && was !== undefined) p.cpu_share = Math.max(0, p.cpu - was) / passed;
-    busy += cpu(p);
-  }
-  for (const s of event.services.rows) s.key = s.name;
-  for (const n of event.names.rows) n.key = n.path;
-  for (const c of event.channels.rows) c.key = c.id;
-  seen.last = event;
-  const m = event.memory;
-  const used = m.used / m.total;
-  tile("CPU", busy / event.cpus, share(busy / event.cpus), 1);
-  tile("Memory", used, bytes(m.used), 1, `of ${bytes(m.total)}`);
-  tile("Processes", event.counts.processes, event.counts.processes);
-  tile("Threads", event.counts.threads, event.counts.threads);
-  tile("Channels", event.counts.channels, event.counts.channels);
-  tile("Exchange heap", m.exchange, bytes(m.exchange));
-  if (!seen.paused) show();
-}
-
-function show() {
-  const event = seen.last;
-  if (!event) return;
-  $("nav").hidden = $("main").hidden = $("pause").hidden = false;
-  $("facts").textContent = `${event.version} on ${event.machine}, ${event.cpus} `
-    + `${event.cpus === 1 ? "processor" : "processors"}, up ${time(event.uptime)}, `
-    + event.scheduler;
-  fill(processes, event.processes);
-  fill(services, event.services);
-  // They are looked for every five seconds, and a directory may not answer.
-  const old = event.names_age > 15e6 ? `; as of ${time(event.names_age)} ago` : "";
-  fill(names, event.names, old);
-  fill(channels, event.channels);
-}
-
-// ---- Doing something ----
-
-function message(text, good) {
-  $("message").textContent = text;
-  $("message").className = good ? "" : "bad";
-  $("message").hidden = false;
-}
-
-function act(question, address) {
-  const dialog = $("confirm");
-  $("question").textContent = question;
-  dialog.returnValue = "no";
-  dialog.showModal();
-  dialog.onclose = async () => {
-    if (dialog.returnValue !== "yes") return;
-    try {
-      const headers = { Authorization: `Bearer ${key}` };
-      const answer = await fetch(address, { method: "POST", headers });
-      message((await answer.text()).trim(), answer.ok);
-    } catch (e) {
-      message(`The server does not answer: ${e.message}`, false);
-    }
-  };
-}
-
-// ---- Events: one after the other over a request that the server ends after a while ----
-
-function state(word, kind) {
-  $("state").textContent = word;
-  $("state").className = `pill ${kind}`;
-}
-
-function heard(name, data) {
-  const event = JSON.parse(data);
-  if (name === "hello") {
-    seen.control = event.control;
-    seen.why = event.why;
-    $("control").textContent = event.control
-      ? "Processes and services can be ended and started from here." : event.why;
-  } else if (name === "look") take(event);
-}
-
-async function listen(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    rest += value;
-    for (let at = rest.indexOf("\n\n"); at >= 0; at = rest.indexOf("\n\n")) {
-      let name = "message";
-      const data = [];
-      for (const line of rest.slice(0, at).split("\n")) {
-        if (line.startsWith("event: ")) name = line.slice(7);
-        else if (line.startsWith("data: ")) data.push(line.slice(6));
-      }
-      rest = rest.slice(at + 2);
-      state("live", "live");
-      if (data.length) heard(name, data.join("\n"));
-    }
-  }
-}
-
-const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
-
-function ask(why) {
-  $("ask").hidden = false;
-  $("why").textContent = why;
-  state("closed", "off");
-  return new Promise((done) => {
-    $("ask").onsubmit = (e) => {
-      e.preventDefault();
-      key = $("key").value.trim();
-      $("key").value = "";
-      sessionStorage.setItem("key", key);
-      $("ask").hidden = true;
-      done();
-    };
-  });
-}
-
-async function follow() {
-  let wait = 500;
-  for (;;) {
-    try {
-      const answer = await fetch("/system/events", {
-        headers: key ? { Authorization: `Bearer ${key}` } : {}, cache: "no-store" });
-      if (answer.status === 403) {
-        await ask((await answer.text()).trim());
-        continue;
-      }
-      if (answer.ok) {
-        await listen(answer);
-        wait = 500;
-        await pause(100);
-        continue;
-      }
-      state(answer.status === 503 ? "too many watch" : `error ${answer.status}`, "off");
-    } catch (e) {
-      state("away", "off");
-    }
-    await pause(wait);
-    wait = Math.min(wait * 2, 8000);
-  }
-}
-
-$("pause").addEventListener("click", () => {
-  seen.paused = !seen.paused;
-  $("pause").setAttribute("aria-pressed", String(seen.paused));
-  $("pause").textContent = seen.paused ? "Go on" : "Pause";
-  if (!seen.paused) show();
-});
-$("filter").addEventListener("input", show);
-document.addEventListener("keydown", (e) => {
-  if (e.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
-    e.preventDefault();
-    $("filter").focus();
-  }
-});
-follow();
