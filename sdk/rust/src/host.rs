@@ -24,6 +24,9 @@
 //! });
 //! ```
 //!
+//! Beside a peer that the test plays, there are mocks, which answer as the test says ([`Script`]; each
+//! contract's module has one, `Mock`), and a name space in which programs find them ([`NameSpace`]).
+//!
 //! Invariants:
 //! - A handle names one thing until it is given up, and no other one afterwards.
 //! - The types keep the order of a conversation here, as no kernel does: a message is for the state
@@ -32,9 +35,13 @@
 //!   for.
 
 mod entries;
+mod mock;
+mod names;
 mod world;
 
 pub use entries::*;
+pub use mock::{Came, Next, Player, Script, debug, played, shown};
+pub use names::NameSpace;
 pub use world::PATIENCE;
 
 #[cfg(test)]

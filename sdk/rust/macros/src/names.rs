@@ -44,6 +44,7 @@ pub(crate) fn taken_of_states(name: &str) -> Option<&'static str> {
         "Initial" => Some("a contract's module calls its first state so"),
         "imp" | "exp" => Some("a contract's module keeps there what a side can receive"),
         "checked" => Some("a contract's module keeps there the arguments that have been checked"),
+        "Mock" => Some("a contract's module calls its mock so"),
         "import" => Some("a contract's module keeps there what it imports"),
         _ => taken(name),
     }

@@ -12,15 +12,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::vec::Vec;
 
-/// Makes a channel of a contract.
+/// Makes a channel of a contract with these bases.
 ///
 /// # Safety
 /// There is room for two handles.
 #[doc(hidden)]
-pub unsafe fn new_channel(contract: &'static str, handles: *mut u32) -> i32 {
+pub unsafe fn new_channel(
+    contract: &'static str,
+    bases: &'static [&'static str],
+    handles: *mut u32,
+) -> i32 {
     let end = |importing| {
         Thing::End(End {
             contract,
+            bases,
             importing,
             peer: None,
             queue: VecDeque::new(),
@@ -56,19 +61,24 @@ pub fn send(endpoint: u32, number: i32, words: &[u64], owned: &'static [usize]) 
     })
 }
 
-/// Receives a message.
-///
-/// # Safety
-/// There is room for the words of every message that can come.
-#[doc(hidden)]
-pub unsafe fn recv(endpoint: u32, out: *mut u64) -> i32 {
+/// The next message; none if the channel is closed.
+pub(super) fn next(endpoint: u32) -> Option<Message> {
     let contract = with(|world| world.end(endpoint).contract);
     let what = std::format!("a receive waits for a message of {contract}");
     let message = until(-1, &what, |world| {
         world.peek(endpoint)?;
         Some(world.end(endpoint).queue.pop_front())
     });
-    let Some(message) = message.flatten() else {
+    message.flatten()
+}
+
+/// Receives a message.
+///
+/// # Safety
+/// There is room for the words of every message that can come.
+#[doc(hidden)]
+pub unsafe fn recv(endpoint: u32, out: *mut u64) -> i32 {
+    let Some(message) = next(endpoint) else {
         return status::CLOSED;
     };
     // SAFETY: promised by the caller.
@@ -98,12 +108,15 @@ pub unsafe fn call(
     unsafe { recv(endpoint, out) }
 }
 
-/// Whether an endpoint is of this contract and side. Its state is not known here.
+/// Whether an endpoint is of this side and contract, a base of its own or one that narrows some. Its
+/// state is not known here.
 #[doc(hidden)]
-pub fn cast(endpoint: u32, contract: &str, side: Side) -> i32 {
+pub fn cast(endpoint: u32, contract: &str, narrowed: &[&str], side: Side) -> i32 {
     let fits = with(|world| {
         let end = world.end(endpoint);
-        end.contract == contract && end.importing == (side == Side::Imp)
+        let is = |name: &str| end.contract == name || end.bases.contains(&name);
+        let one = is(contract) || narrowed.iter().any(|name| is(name));
+        one && end.importing == (side == Side::Imp)
     });
     if fits { status::OK } else { status::BAD_STATE }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Message {
 /// An endpoint.
 pub(crate) struct End {
     pub(crate) contract: &'static str,
+    /// The contracts from which that derives.
+    pub(crate) bases: &'static [&'static str],
     /// Whether it is the importing side.
     pub(crate) importing: bool,
     /// The other end; `None` when that is closed.

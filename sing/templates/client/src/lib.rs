@@ -1,4 +1,4 @@
-//! What the client does with its channel. It is tested without a system: see `tests`.
+//! What the client asks. It is tested without a system: see `tests`.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -6,18 +6,19 @@ extern crate alloc;
 
 use alloc::format;
 use alloc::string::String;
+use sing_sdk::client::Client;
+use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::rt::Closed;
 
-/// The service's channel between two requests.
-pub type Service = ClockContract::Imp<ClockContract::Ready>;
+/// A client of the service; it is given another channel if the service is restarted.
+pub type Clock = Client<ClockContract::Imp<ClockContract::Ready>>;
 
-/// Asks for the time, and gives the channel back.
+/// Asks for the time.
 ///
 /// # Errors
-/// If the service ends before it has answered, and its channel with it.
-pub fn ask(service: Service) -> Result<(String, Service), Closed> {
-    let (nanoseconds, service) = service.call_get_utc().utc()?;
+/// If nobody serves the path, or no service answers.
+pub fn ask(names: &mut Names, clock: &mut Clock) -> Result<String, Error> {
+    let nanoseconds = clock.ask(names, |clock| clock.call_get_utc().utc())?;
     let seconds = nanoseconds / 1_000_000_000;
-    Ok((format!("{seconds} seconds since 1970"), service))
+    Ok(format!("{seconds} seconds since 1970"))
 }

@@ -3,7 +3,6 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use sing_sdk::client::Client;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 
@@ -25,14 +24,10 @@ sing_sdk::arguments! {
 
 #[sing_sdk::main]
 fn main(Arguments { times }: Arguments) -> Result<(), Error> {
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let mut service = Client::new("/clock", |names, path| {
-        let (service, other_side) = ClockContract::new_channel()?;
-        names.bind(path, other_side)?;
-        Ok(service.recv_success()?)
-    });
+    let mut names = Names::given(startup::names())?;
+    let mut clock = ClockContract::client("/clock");
     for _ in 0..times {
-        println!("{}", service.ask(&mut names, {{crate}}::ask)?);
+        println!("{}", {{crate}}::ask(&mut names, &mut clock)?);
     }
     Ok(())
 }

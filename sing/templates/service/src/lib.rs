@@ -16,20 +16,31 @@ pub type Client = {{Name}}Contract::Exp<{{Name}}Contract::Start>;
 /// # Errors
 /// If handles are short.
 pub fn serve(clients: impl Iterator<Item = Client>) -> Result<i64, Error> {
-    let mut set = EndpointSet::new()?;
-    for client in clients {
-        set.insert(client)?;
-    }
     let mut total = 0_i64;
-    while !set.is_empty() {
-        switch_receive! {
-            case set[key].Add(number) as client => {
-                // A client may send any number, as often as it likes.
-                total = total.saturating_add(number.into());
-                set.put(key, client.send_sum(total));
-            }
-            case set[_].ChannelClosed() => {}
-        }
-    }
+    sing_sdk::serve::clients(clients, |client| {
+        let (number, client) = client.recv_add()?;
+        // A client may send any number, as often as it likes.
+        total = total.saturating_add(number.into());
+        Ok(client.send_sum(total))
+    })?;
     Ok(total)
+}
+
+/// Has the service add these numbers; the sum after each.
+///
+/// # Errors
+/// If the service has gone.
+pub fn add(
+    mut service: {{Name}}Contract::Imp<{{Name}}Contract::Start>,
+    numbers: &[i32],
+) -> Result<Vec<i64>, Closed> {
+    let mut totals = Vec::new();
+    for number in numbers {
+        // The type of the endpoint is the state of the conversation; each step gives it back in the
+        // next one.
+        let (total, next) = service.call_add(*number).sum()?;
+        totals.push(total);
+        service = next;
+    }
+    Ok(totals)
 }

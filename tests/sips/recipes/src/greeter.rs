@@ -22,7 +22,9 @@ fn main() -> Result<(), Error> {
     let mut names = Names::given(startup::names())?;
     GreetingContract::service_at(&mut names, "/greeter")?.serve(|client| {
         let (name, client) = client.recv_greet()?;
-        let name = name.get_within(LONGEST).unwrap_or_else(|| "stranger".into());
+        let name = name
+            .get_within(LONGEST)
+            .unwrap_or_else(|| "stranger".into());
         let text = Text::new(&format!("Hello, {name}.")).map_err(|_| Closed)?;
         Ok(client.send_greeting(text))
     })

@@ -30,12 +30,14 @@ impl Generator<'_> {
         let (handle, word) = (quote!(u32), quote!(u64));
         let (words, out) = (quote!(*const u64), quote!(*mut u64));
         let contract = &self.contract.name;
+        let bases: Vec<&String> = self.contract.bases.iter().map(|b| &b.name).collect();
+        let narrowed: Vec<&String> = self.contract.narrows.iter().flat_map(|n| &n.of).collect();
         if self.contract.narrows.is_none() {
             import(
                 format_ident!("new"),
                 abi::NEW_CHANNEL,
                 vec![quote!(*mut u32)],
-                quote!(::sing_sdk::host::new_channel(#contract, a0)),
+                quote!(::sing_sdk::host::new_channel(#contract, &[#(#bases),*], a0)),
             );
         }
         for side in self.sides() {
@@ -48,7 +50,7 @@ impl Generator<'_> {
             let ty = types::side(side);
             let looks = quote!({
                 let _ = a1;
-                ::sing_sdk::host::cast(a0, #contract, ::sing_sdk::rt::Side::#ty)
+                ::sing_sdk::host::cast(a0, #contract, &[#(#narrowed),*], ::sing_sdk::rt::Side::#ty)
             });
             import(name, cast, vec![handle.clone(), quote!(u32)], looks);
             let name = format_ident!("{prefix}_recv");

@@ -4,6 +4,7 @@ mod conversions;
 mod endpoints;
 mod imports;
 mod messages;
+mod mock;
 mod received;
 mod requires;
 mod service;
@@ -258,6 +259,7 @@ impl<'a> Generator<'a> {
         let imports = self.imports();
         let said = self.said();
         let service = self.service();
+        let mock = self.mock();
         Ok(quote! {
             #[doc = #summary]
             ///
@@ -274,6 +276,7 @@ impl<'a> Generator<'a> {
                 #endpoints
                 #operations
                 #service
+                #mock
                 #(#received)*
                 #imports
             }

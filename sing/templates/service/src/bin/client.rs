@@ -23,14 +23,10 @@ sing_sdk::arguments! {
 
 #[sing_sdk::main]
 fn main(Arguments { numbers }: Arguments) -> Result<(), Error> {
-    let mut service = startup::service().ok_or(Error::NotFound)?;
+    let service = startup::service().ok_or(Error::NotFound)?;
     let numbers = if numbers.is_empty() { vec![1, 20, 300] } else { numbers };
-    for number in numbers {
-        // The type of the endpoint is the state of the conversation; each step gives it back in the
-        // next one.
-        let (total, next) = service.call_add(number).sum()?;
+    for total in {{crate}}::add(service, &numbers)? {
         println!("{total}");
-        service = next;
     }
     Ok(())
 }
