@@ -34,10 +34,11 @@ pub fn check(run: &Run) -> Result<Report> {
         // Projects stand for themselves, also in the folder of somebody's workspace.
         fs::write(own.folder.join("Cargo.toml"), "[workspace]\n")?;
         type Test = fn(&Own<'_>) -> Result<()>;
-        let all: [(&str, Test); 8] = [
+        let all: [(&str, Test); 9] = [
             ("a program", program),
             ("a service", service),
             ("a client", client),
+            ("the tutorial", tutorial),
             ("a service in C", in_c),
             ("a project of an ordinary program", ordinary_project),
             ("an ordinary program", ordinary),
@@ -224,6 +225,56 @@ fn client(own: &Own<'_>) -> Result<()> {
     }
     let said = own.done("asker", &["check"])?;
     ensure!(said.contains("clock"), "{said}");
+    Ok(())
+}
+
+/// The application of the book's tutorial, made and run as that says. That the chapter shows these
+/// files is checked with the documentation.
+fn tutorial(own: &Own<'_>) -> Result<()> {
+    own.done("", &["new", "--service", "store"])?;
+    fs::remove_file(own.folder.join("store/tests/conversation.rs"))?;
+    let root = &own.run.project.root;
+    copied(&root.join("examples/store"), &own.folder.join("store"))?;
+    let book = fs::read_to_string(root.join("docs/src/tutorial.md"))?;
+    let mut lines = book.lines();
+    let words = lines.find_map(|line| line.strip_prefix("$ sing run "));
+    let words = words.context("the chapter does not run it")?;
+    let shown: Vec<&str> = lines.take_while(|line| *line != "```").collect();
+    let words: Vec<&str> = ["run"].into_iter().chain(words.split(' ')).collect();
+    for _ in 0..3 {
+        let said = own.done("store", &words)?;
+        ensure!(said.lines().eq(shown.iter().copied()), "{said:?}");
+    }
+    let said = own.done("store", &["test"])?;
+    for name in ["a_subscriber_is_told", "the_writer_says_what_its_words_say"] {
+        ensure!(said.contains(&format!("{name} ... ok")), "{said}");
+    }
+    let said = own.done("store", &["check"])?;
+    ensure!(said.contains("/store (StoreContract)"), "{said}");
+    own.done("store", &["check", "contracts", "store.contract"])?;
+    own.done("store", &["fmt", "--check", "store.contract"])?;
+    // A case that is left out does not compile.
+    let service = own.folder.join("store/src/service.rs");
+    edit(
+        &service,
+        "case service.clients[_].ChannelClosed() => {}",
+        "",
+    )?;
+    own.refused("store", &["build"], 1, "ChannelClosed")
+}
+
+/// Copies a folder over another one.
+fn copied(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("{}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copied(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
     Ok(())
 }
 
