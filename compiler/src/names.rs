@@ -4,6 +4,7 @@
 //! ignored, and names are made printable and bounded in length.
 
 use crate::module::Module;
+use sing_abi::names::EXPORT_NO_ALLOC;
 use std::fmt::{self, Write as _};
 use wasmparser as wp;
 
@@ -75,6 +76,8 @@ pub(crate) fn readable(name: &str) -> Option<String> {
         text: String::new(),
         left: LONGEST,
     };
+    // In Rust, a function that is exported is known by the name of the export.
+    let name = name.strip_prefix(EXPORT_NO_ALLOC).unwrap_or(name);
     // An error only means that the name was cut.
     let _ = write!(out, "{:#}", rustc_demangle::demangle(name));
     (!out.text.trim().is_empty()).then_some(out.text)
@@ -94,12 +97,18 @@ mod tests {
     }
 
     #[test]
+    fn parts_without_allocation_have_the_names_of_their_functions() {
+        assert_eq!(readable("no_alloc:take").as_deref(), Some("take"));
+    }
+
+    #[test]
     fn hostile_names_become_harmless() {
         assert_eq!(
             readable("a\u{1b}[2Jb\n").as_deref(),
             Some("a\u{fffd}[2Jb\u{fffd}")
         );
         assert_eq!(readable(" "), None);
+        assert_eq!(readable("no_alloc:"), None);
         assert_eq!(readable(&"x".repeat(10_000)).map(|n| n.len()), Some(256));
     }
 }
