@@ -26,6 +26,9 @@ use core::net::IpAddr;
 
 /// Connections whose numbers are kept: four times what a network has sockets for.
 pub const MOST: usize = 2048;
+/// Frames of a connection that are held until the stack has answered: the end of the beginning, and what
+/// the other side sends at once.
+const HELD: usize = 4;
 /// Seconds within which an answer is acknowledged.
 const SLOT: u64 = 32;
 /// Seconds for which numbers are kept when nothing comes or goes: a network asks an idle connection's
@@ -52,7 +55,7 @@ pub enum Inward {
 #[derive(Clone, Debug)]
 enum State {
     /// The stack is to answer; this has come before it has. The number is the one that was sent.
-    Begins(u32, Vec<u8>),
+    Begins(u32, Vec<Vec<u8>>),
     /// What is added to the stack's numbers.
     Differs(u32),
 }
@@ -148,9 +151,14 @@ impl Beginnings {
             if !segment.is_sound(frame) {
                 return Inward::Pass;
             }
-            let State::Differs(by) = kept.state else {
-                // The other side sends it again.
-                return Inward::Drop;
+            let by = match &mut kept.state {
+                State::Differs(by) => *by,
+                // What there is no room for, the other side sends again.
+                State::Begins(_, come) if come.len() >= HELD => return Inward::Drop,
+                State::Begins(_, come) => {
+                    come.push(frame.to_vec());
+                    return Inward::Drop;
+                }
             };
             kept.note(0, flags, now);
             if flags & flag::ACK != 0 {
@@ -209,7 +217,7 @@ impl Beginnings {
         };
         self.make_room(now);
         let kept = Kept {
-            state: State::Begins(cookie, frame.to_vec()),
+            state: State::Begins(cookie, [frame.to_vec()].into()),
             until: now + ENDED,
             over: [false; 2],
         };
@@ -233,11 +241,12 @@ impl Beginnings {
         match &mut kept.state {
             State::Begins(cookie, come) if flags & flag::SYN != 0 => {
                 let by = cookie.wrapping_sub(number);
-                let mut come = core::mem::take(come);
-                if let Some(first) = Segment::find(&come) {
-                    let wanted = first.wanted(&come).wrapping_sub(by);
-                    first.set_wanted(&mut come, wanted);
-                    self.ready.push_back(come);
+                for mut come in core::mem::take(come) {
+                    if let Some(segment) = Segment::find(&come) {
+                        let wanted = segment.wanted(&come).wrapping_sub(by);
+                        segment.set_wanted(&mut come, wanted);
+                        self.ready.push_back(come);
+                    }
                 }
                 kept.state = State::Differs(by);
                 kept.note(1, flags, now);
