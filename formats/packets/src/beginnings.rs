@@ -112,7 +112,7 @@ impl Beginnings {
     }
 
     /// The next frame for the stack.
-    pub fn next(&mut self) -> Option<Vec<u8>> {
+    pub fn take_ready(&mut self) -> Option<Vec<u8>> {
         self.ready.pop_front()
     }
 

@@ -90,11 +90,11 @@ fn who_has_heard_the_answer_is_connected_and_no_byte_is_lost() {
     }
     let mut stack = frame(true, flag::SYN | flag::ACK, [5000, 0], b"");
     assert!(!all.outward(&mut stack, 120));
-    let first = all.next().unwrap();
+    let first = all.take_ready().unwrap();
     assert_eq!(numbers(&first), [0, 5001]);
     assert!(first.ends_with(b"hello"));
     for _ in 1..HELD {
-        assert_eq!(all.next().map(|more| numbers(&more)), Some([5, 5001]));
+        assert_eq!(all.take_ready().map(|more| numbers(&more)), Some([5, 5001]));
     }
     assert!(!all.is_ready());
     // Both directions go on, each with the numbers that the other side knows.
@@ -206,7 +206,7 @@ fn no_bytes_break_it() {
             false => drop(all.outward(&mut bytes, u64::from(draw.u8(..)))),
         }
         assert_eq!(bytes.len(), length);
-        while let Some(frame) = all.next() {
+        while let Some(frame) = all.take_ready() {
             assert!(Segment::find(&frame).is_some());
         }
     }

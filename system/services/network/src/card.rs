@@ -160,7 +160,7 @@ impl Card {
     /// beginning for which no socket waits.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         while self.has_room() {
-            if let Some(frame) = self.beginnings.next() {
+            if let Some(frame) = self.beginnings.take_ready() {
                 return Some(frame);
             }
             let mut frame = self.pop()?;
