@@ -1,5 +1,6 @@
 //! What the network reads in packets itself, on top of smoltcp's readers: names and answers of DNS
-//! ([`dns`]), and what ICMP says of connections and routers ([`icmp`]).
+//! ([`dns`]), what ICMP says of connections and routers ([`icmp`]), and beginnings of connections that are
+//! more than sockets wait for ([`beginnings`]).
 //!
 //! Invariants:
 //! - Any bytes become a value or `None`, whoever sent them, and nothing is read beyond them.
@@ -9,5 +10,7 @@
 
 extern crate alloc;
 
+pub mod beginnings;
 pub mod dns;
 pub mod icmp;
+pub mod segment;

@@ -95,21 +95,28 @@ fn emulator(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
+/// Installs the packages of Python that a list names into a folder of their own, if they are not there.
+pub fn install(list: &Path, packages: &Path, options: &[&str]) -> Result<()> {
+    let text =
+        fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
+    let stamp = packages.join("stamp");
+    if fs::read_to_string(&stamp).ok().as_deref() == Some(&text) {
+        return Ok(());
+    }
+    // None: it was not there.
+    let _ = fs::remove_dir_all(packages);
+    let mut pip = Command::new("pip3");
+    pip.args(["install", "--no-deps", "--only-binary", ":all:", "--target"]);
+    pip.arg(packages).arg("-r").arg(list).args(options);
+    let what = "installing packages of Python for a test";
+    cargo::quiet(&mut pip, what)?;
+    crate::files::write(&stamp, &text)
+}
+
 /// Has both manifests read, and compares what they say.
 fn manifests(run: &Run, folder: &Path) -> Result<()> {
-    let list = folder.join("lint.txt");
-    let text = fs::read_to_string(&list).context("cannot read deploy/lint.txt")?;
     let packages = run.project.out().join("deploy-lint");
-    let stamp = packages.join("stamp");
-    if fs::read_to_string(&stamp).ok().as_deref() != Some(&text) {
-        // None: it was not there.
-        let _ = fs::remove_dir_all(&packages);
-        let mut pip = Command::new("pip3");
-        pip.args(["install", "--no-deps", "--only-binary", ":all:", "--target"]);
-        pip.arg(&packages).arg("-r").arg(&list);
-        cargo::quiet(&mut pip, "installing what reads the manifests")?;
-        crate::files::write(&stamp, &text)?;
-    }
+    install(&folder.join("lint.txt"), &packages, &[])?;
     let mut lint = Command::new("python3");
     lint.arg(folder.join("lint.py")).arg(folder);
     lint.env("PYTHONPATH", &packages)

@@ -1,7 +1,7 @@
 //! Short runs of the fuzzers, always from the same seeds, so that only a change can make them fail.
 
 use super::{Report, Run};
-use crate::fuzz::{Request, What, abi, packets};
+use crate::fuzz::{Request, What, abi, http, packets};
 use crate::machine::Machine;
 use anyhow::Result;
 
@@ -11,8 +11,9 @@ const SEED: u64 = 1;
 const ROUNDS_HOSTED: u64 = 96;
 const ROUNDS_STRESSED: u64 = 8;
 const ROUNDS_PC: u64 = 6;
-/// Seconds of the network's.
+/// Seconds of the network's and of the web server's.
 const SECONDS: u64 = 15;
+const SECONDS_HTTP: u64 = 10;
 
 /// Herds of SIPs against the kernel, hosted; a few of them with a forced switch to another thread
 /// wherever one is possible.
@@ -41,7 +42,25 @@ pub fn packets(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// The same on QEMU's smallest PC.
+/// Connections to the web server, for a while.
+pub fn http(run: &Run) -> Result<Report> {
+    let mut request = Request::new(What::Http);
+    request.seed = Some(SEED);
+    request.time = Some(if run.all { 300 } else { SECONDS_HTTP });
+    let outcome = http::run(&run.project, &request, &mut |line| println!("{line}"))?;
+    let mut report = Report::default();
+    report.count(
+        "connections to the web server",
+        match outcome.findings.into_iter().next() {
+            Some(finding) => Err(finding),
+            None if outcome.answers.is_empty() => Err("nothing was answered".into()),
+            None => Ok(()),
+        },
+    );
+    Ok(report)
+}
+
+/// Herds of SIPs against the kernel of QEMU's smallest PC.
 pub fn microvm(run: &Run) -> Result<Report> {
     herds(run, Machine::Microvm, ROUNDS_PC, false)
 }

@@ -131,7 +131,7 @@ pub fn run(request: &Request) -> Result<u8> {
         pc: emulated || has("lints"),
         lints: has("lints") || has("format"),
         nats: wanted(has("bridge-hosted")),
-        python: wanted(has("deploy")),
+        python: wanted(has("deploy") || has("web-hosted")),
         chromium: wanted(has("web-hosted")),
     };
     let run = Run {

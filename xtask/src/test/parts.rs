@@ -61,6 +61,7 @@ pub(super) const PARTS: &[Part] = &[
     part("misuse", misuse::hosted).quick().filters(),
     part("fuzz-abi", fuzz::hosted).quick(),
     part("fuzz-packets", fuzz::packets).quick(),
+    part("fuzz-http", fuzz::http).quick(),
     part("conformance", conformance::check).quick(),
     part("tour", tour::check).quick().filters(),
     part("scheduler", systems::round_robin).quick(),

@@ -3,12 +3,15 @@
 
 mod address;
 mod browser;
+mod clients;
 mod collector;
+mod conformance;
 mod crowd;
 pub mod devtools;
 mod hostile;
 mod kills;
 mod otlp;
+mod served;
 mod spans;
 mod tls;
 
@@ -20,9 +23,8 @@ use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::system::session::Session;
 use anyhow::{Context, Result, ensure};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long a boot and all requests may take.
@@ -30,7 +32,7 @@ const TIME: Duration = Duration::from_secs(120);
 /// The server's port, and the one over which the machine is told to end.
 const PORT: u16 = 80;
 const END: u16 = 81;
-/// How often something is killed, on the hosted system and on a PC, which is slow.
+/// How often something is killed, on the hosted system and in a short run on a PC, which is slow.
 const KILLS: u32 = 500;
 const KILLS_PC: u32 = 40;
 /// Requests over one connection.
@@ -42,6 +44,8 @@ pub fn hosted(run: &Run) -> Result<Report> {
     address::check(run, Machine::Hosted, &mut report)?;
     address::usual(run, &mut report);
     browser::check(run, &mut report)?;
+    clients::check(run, &mut report)?;
+    conformance::check(run, &mut report)?;
     kills::check(run, Machine::Hosted, KILLS, &mut report)?;
     spans::check(run, &mut report)?;
     tls::check(run, &mut report)?;
@@ -54,7 +58,8 @@ pub fn pc(run: &Run) -> Result<Report> {
     for machine in [Machine::Microvm, Machine::Q35] {
         address::check(run, machine, &mut report)?;
     }
-    kills::check(run, Machine::Microvm, KILLS_PC, &mut report)?;
+    let kills = if run.all { KILLS } else { KILLS_PC };
+    kills::check(run, Machine::Microvm, kills, &mut report)?;
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for machine in [Machine::Microvm, Machine::Q35] {
         let name = format!("web server on {}", machine.name());
@@ -112,7 +117,10 @@ fn talk(port: u16, key: &str) -> Result<()> {
     requests(port).context("requests over one connection")?;
     watched(port, key).context("the system in a browser")?;
     refused(port).context("a request that is none")?;
-    curl(port)
+    match clients::is_there("curl", "--version")? {
+        true => clients::curl_greeted(port),
+        false => Ok(()),
+    }
 }
 
 /// Requests over one connection, each answered by another process.
@@ -215,37 +223,5 @@ fn refused(port: u16) -> Result<()> {
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     ensure!(text.starts_with("HTTP/1.1 400 "), "the answer is {text:?}");
-    Ok(())
-}
-
-/// What curl gets, if there is one.
-fn curl(port: u16) -> Result<()> {
-    let url = format!("http://127.0.0.1:{port}/hello?name=curl");
-    for options in [
-        &["--compressed"][..],
-        &["--http1.0"],
-        &["--data-binary", "some data"],
-        &[
-            "-H",
-            "Transfer-Encoding: chunked",
-            "--data-binary",
-            "some data",
-        ],
-        &["-H", "Expect: 100-continue", "--data-binary", "some data"],
-    ] {
-        let mut command = Command::new("curl");
-        command
-            .args(["-sSf", "--max-time", "60"])
-            .args(options)
-            .arg(&url);
-        let output = match command.output() {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            output => output.context("cannot start curl")?,
-        };
-        let text = String::from_utf8_lossy(&output.stdout);
-        let good = output.status.success() && text.starts_with("Hello, curl, from");
-        let error = String::from_utf8_lossy(&output.stderr);
-        ensure!(good, "curl {options:?} has got {text:?} {error}");
-    }
     Ok(())
 }

@@ -11,6 +11,7 @@
 
 use alloc::vec::Vec;
 use core::time::Duration;
+use sing_packets::beginnings::{Beginnings, Inward};
 use sing_packets::icmp::Heard;
 use sing_sdk::frames::{self, Frames, LONGEST, ROOM};
 use sing_sdk::names::Names;
@@ -49,6 +50,8 @@ pub struct Card {
     sender: Option<Ready>,
     /// What frames say of others.
     pub heard: Vec<Heard>,
+    /// What is known of beginnings of connections; it outlives the driver.
+    pub beginnings: Beginnings,
 }
 
 /// Binds a card, until then.
@@ -133,6 +136,7 @@ impl Card {
             spare: Some(spare),
             sender: Some(sender),
             heard: Vec::new(),
+            beginnings: core::mem::take(&mut self.beginnings),
         };
         Ok(mac)
     }
@@ -147,8 +151,31 @@ impl Card {
         self.out.as_ref().is_some_and(|out| out.room() >= ROOM)
     }
 
+    /// Whether there is one that can be taken, and room for what the stack answers.
+    pub fn has_come(&self) -> bool {
+        self.has_room() && (self.has_frames() || self.beginnings.is_ready())
+    }
+
+    /// Takes the next frame that is for the stack. An answer needs room, and so does another one to a
+    /// beginning for which no socket waits.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        while self.has_room() {
+            if let Some(frame) = self.beginnings.take_ready() {
+                return Some(frame);
+            }
+            let mut frame = self.pop()?;
+            match self.beginnings.inward(&mut frame, uptime().as_secs()) {
+                Inward::Pass => return Some(frame),
+                Inward::Instead(other) => return Some(other),
+                Inward::Answer(answer) => self.put(&answer),
+                Inward::Drop => {}
+            }
+        }
+        None
+    }
+
     /// Takes the next frame that is from somewhere.
-    pub fn pop(&mut self) -> Option<Vec<u8>> {
+    fn pop(&mut self) -> Option<Vec<u8>> {
         let come = self.come.as_mut()?;
         while come.left > 0 {
             let Some(place) = frames::next(&come.block, come.end) else {
@@ -167,8 +194,15 @@ impl Card {
         None
     }
 
+    /// Puts a frame of the stack to those that are to be sent.
+    pub fn push(&mut self, frame: &mut [u8]) {
+        if self.beginnings.outward(frame, uptime().as_secs()) {
+            self.put(frame);
+        }
+    }
+
     /// Puts a frame to those that are to be sent. One that is none is not sent.
-    pub fn push(&mut self, frame: &[u8]) {
+    pub fn put(&mut self, frame: &[u8]) {
         if let Some(out) = &mut self.out {
             let _ = out.push(frame);
         }

@@ -15,6 +15,7 @@ use crate::turns::Moved;
 use crate::wire::Wire;
 use alloc::vec::Vec;
 use core::time::Duration;
+use sing_packets::beginnings::Beginnings;
 use sing_packets::icmp::Advert;
 use sing_sdk::contracts::LinkAddress;
 use sing_sdk::time::uptime;
@@ -111,6 +112,10 @@ impl Link {
     pub fn carded(card: Card, mac: [u8; 6], seed: u64) -> Link {
         let address = HardwareAddress::Ethernet(EthernetAddress(mac));
         let mut link = Link::new(Wire::Card(card), address, seed);
+        let secret = [link.draw(), link.draw()];
+        if let Some(card) = link.card() {
+            card.beginnings = Beginnings::new(secret);
+        }
         link.lease = Some(link.sockets.add(dhcpv4::Socket::new()));
         link.routers = Some(Routers::new(mac));
         link.settle();
@@ -122,6 +127,14 @@ impl Link {
         match &mut self.wire {
             Wire::Card(card) => Some(card),
             Wire::Loop(_) => None,
+        }
+    }
+
+    /// Has no more connections begin at ports than sockets wait there; others are answered, and kept
+    /// when the other side has heard that.
+    pub fn allow(&mut self, ports: impl IntoIterator<Item = (u16, usize)>) {
+        if let Some(card) = self.card() {
+            card.beginnings.allow(ports);
         }
     }
 
@@ -154,7 +167,7 @@ impl Link {
             && let Some(frame) = routers.ask()
             && let Wire::Card(card) = &mut self.wire
         {
-            card.push(&frame);
+            card.put(&frame);
         }
         let known: Vec<Address> = self
             .interface
@@ -231,6 +244,11 @@ impl Link {
             all.extend(leased.map(IpCidr::Ipv4));
             all.extend(v6.into_iter().map(|a| IpCidr::new(IpAddress::Ipv6(a), 64)));
         });
+        let own = self.interface.ip_addrs().iter();
+        let own = own.map(|a| a.address().into()).collect();
+        if let Some(card) = self.card() {
+            card.beginnings.know(own);
+        }
         self.cut();
     }
 
@@ -480,7 +498,7 @@ impl Link {
             // Nothing can be sent, and what has come waits: for the driver's answer, or for its
             // successor.
             Wire::Card(card) if !card.has_room() => return None,
-            Wire::Card(card) => card.has_frames(),
+            Wire::Card(card) => card.has_come(),
         };
         if waits || self.used {
             return Some(Duration::ZERO);

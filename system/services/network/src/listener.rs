@@ -11,14 +11,16 @@
 //!   allows, at least one does, as far as the origin's share goes: connections that somebody has
 //!   begun and does not complete do not close the listener.
 //! - Connections that wait or are half-open are at most the backlog, or [`HALVES`] if that is more.
-//!   When there are more, the half-open ones go, the oldest first. Each is given [`HALF`].
+//!   When there are more, the half-open ones go, the oldest first. Each is given [`HALF`]. When there
+//!   are [`MANY`], and when no socket waits, further ones that a card brings are kept by nobody until
+//!   they are whole (`sing_packets::beginnings`).
 //! - That the host listens is on the origin's share, as a socket is. A listener that the host has no
 //!   room for asks it again after [`LOOK`].
 
 use crate::address::Address;
 use crate::end::{At, End, Stage};
 use crate::host::Said;
-use crate::link::PATIENCE;
+use crate::link::{Link, PATIENCE};
 use crate::network::{Client, LOOK, Network};
 use crate::place::{Start, Target};
 use crate::ports::Port;
@@ -36,6 +38,8 @@ const QUEUE: usize = 1024;
 const AHEAD: usize = 4;
 /// The connections, waiting and half-open, that a listener with a small backlog may have.
 const HALVES: usize = 16;
+/// Half-open connections beside which no more are begun by a card.
+const MANY: usize = HALVES / 2;
 /// How long a half-open connection may take until it is whole.
 const HALF: Duration = Duration::from_secs(5);
 
@@ -58,6 +62,23 @@ pub struct Listener {
     waiting: VecDeque<At>,
     /// The slot of the channel that accepts now.
     accepting: Option<u32>,
+}
+
+impl Listener {
+    /// Its port on a link, and how many connections may begin there now; `None` if it is on others.
+    pub fn begins(&self, number: usize, link: &Link) -> Option<(u16, usize)> {
+        if !self.links.contains(&number) {
+            return None;
+        }
+        let waits = |at: &&At| matches!(at, At::Stack(l, s) if *l == number && link.listens(*s));
+        let waiting = self.listening.iter().filter(waits).count();
+        let sockets = if self.half_open.len() < MANY {
+            waiting
+        } else {
+            0
+        };
+        Some((self.port.number, sockets))
+    }
 }
 
 impl Network {

@@ -315,6 +315,13 @@ impl Network {
 
     /// Has packets taken and sent; whether the state of a socket may have changed by that.
     fn poll_links(&mut self) -> Moved {
+        if let Some(card) = self.card {
+            let listeners = self.listeners.values();
+            let ports: Vec<_> = listeners
+                .filter_map(|listener| listener.begins(card, &self.links[card]))
+                .collect();
+            self.links[card].allow(ports);
+        }
         let mut moved = Moved::default();
         for link in &mut self.links {
             let now = link.poll();

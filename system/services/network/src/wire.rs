@@ -28,7 +28,7 @@ impl Wire {
     pub fn has_come(&self) -> bool {
         match self {
             Wire::Loop(all) => !all.is_empty(),
-            Wire::Card(card) => card.has_room() && card.has_frames(),
+            Wire::Card(card) => card.has_come(),
         }
     }
 
@@ -61,7 +61,7 @@ impl TxToken for Room<'_> {
         let done = fill(&mut packet);
         match self.0 {
             Wire::Loop(all) => all.push(packet),
-            Wire::Card(card) => card.push(&packet),
+            Wire::Card(card) => card.push(&mut packet),
         }
         done
     }
@@ -74,9 +74,7 @@ impl Device for Wire {
     fn receive(&mut self, _: Instant) -> Option<(Taken, Room<'_>)> {
         let packet = match self {
             Wire::Loop(all) => all.pop(),
-            // An answer to a packet needs room, too.
-            Wire::Card(card) if card.has_room() => card.pop(),
-            Wire::Card(_) => None,
+            Wire::Card(card) => card.take(),
         };
         let packet = packet?;
         self.listen(&packet);

@@ -121,7 +121,7 @@ impl Head {
         match request.parse(bytes) {
             Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
             Ok(_) => return Err(Fault::bad("the head of the request is incomplete")),
-            Err(e) => return Err(fault_of(e)),
+            Err(e) => return Err(fault_of(e, bytes)),
         }
         let method = request.method.unwrap_or_default();
         let modern = request.version == Some(1);
@@ -149,10 +149,17 @@ impl Head {
     }
 }
 
-fn fault_of(error: httparse::Error) -> Fault {
+fn fault_of(error: httparse::Error, bytes: &[u8]) -> Fault {
+    // What stands in the place of the version is one only as the third word of the line.
+    let line = bytes.split(|b| *b == b'\r').next().unwrap_or_default();
+    let mut words = line.split(|b| *b == b' ').skip(2);
+    let is_version =
+        words.next().is_some_and(|w| w.starts_with(b"HTTP/")) && words.next().is_none();
     match error {
         httparse::Error::TooManyHeaders => Fault::new(431, "the request has too many headers"),
-        httparse::Error::Version => Fault::new(505, "only HTTP/1.0 and HTTP/1.1 are spoken here"),
+        httparse::Error::Version if is_version => {
+            Fault::new(505, "only HTTP/1.0 and HTTP/1.1 are spoken here")
+        }
         httparse::Error::HeaderName => {
             Fault::bad("a header's name is none, or is not followed by a colon")
         }

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How long all may take.
 const TIME: Duration = Duration::from_secs(120);
+/// How long the good client is measured alone, before all storms.
+const QUIET: Duration = Duration::from_secs(2);
 /// How long a storm goes on.
 const STORM: Duration = Duration::from_secs(4);
 /// How long any answer of the good client's may take, and nine of ten. The server looks ten times
@@ -128,6 +130,9 @@ fn play(
     [most_wanted, worst_wanted]: [Duration; 2],
 ) -> Result<String> {
     requests(port).context("before the storm")?;
+    let end = Instant::now() + QUIET;
+    let mut quiet = good(port, WORST * 2, || Instant::now() < end).context("without a storm")?;
+    quiet.sort();
     storm(port, 1).context("the first storm")?;
     std::thread::sleep(CALM);
     tell(control)?;
@@ -136,19 +141,32 @@ fn play(
     requests(port).context("behind the storm")?;
     std::thread::sleep(CALM);
     tell(control)?;
-    let worst = times.last().copied().unwrap_or_default();
-    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
-    let most = times.get(times.len() * 9 / 10).copied().unwrap_or_default();
     let said = format!(
-        "{} answers to the good client: half within {middle:.1?}, nine of ten within {most:.1?}, \
-         all within {worst:.1?}",
-        times.len()
+        "{} to the good client; without a storm {}",
+        shown(&times),
+        shown(&quiet)
     );
+    let [most, worst] = [9, 10].map(|tenths| within(&times, tenths));
     ensure!(
         times.len() >= LEAST && most <= most_wanted && worst <= worst_wanted,
         "{said}; the bounds are {LEAST}, {most_wanted:?} and {worst_wanted:?}"
     );
     Ok(said)
+}
+
+/// Within what so many tenths of sorted times are.
+fn within(times: &[Duration], tenths: usize) -> Duration {
+    let at = times.len() * tenths / 10;
+    times.get(at).or(times.last()).copied().unwrap_or_default()
+}
+
+/// Sorted times of answers, for people.
+fn shown(times: &[Duration]) -> String {
+    let [half, most, all] = [5, 9, 10].map(|tenths| within(times, tenths));
+    format!(
+        "{} answers, half within {half:.1?}, nine of ten within {most:.1?}, all within {all:.1?}",
+        times.len()
+    )
 }
 
 /// Has the system go on, which listens or is about to.

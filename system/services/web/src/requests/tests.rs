@@ -186,6 +186,8 @@ fn what_could_be_understood_in_two_ways_is_refused() {
         ("GET / HTTP/1.x\r\nHost: x\r\n\r\n".into(), 505),
         ("GET http://x?y HTTP/1.1\r\nHost: x\r\n\r\n".into(), 200),
         ("GET /\r\nHost: x\r\n\r\n".into(), 400),
+        ("GET /a b HTTP/1.1\r\nHost: x\r\n\r\n".into(), 400),
+        ("GET / http/1.1\r\nHost: x\r\n\r\n".into(), 400),
         ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n".into(), 400),
         ("GET / HTTP/1.1 \r\nHost: x\r\n\r\n".into(), 400),
         ("GET x HTTP/1.1\r\nHost: x\r\n\r\n".into(), 400),
