@@ -204,7 +204,9 @@ impl Place<'_> {
             at: SHARED.into(),
             read_only: false,
         }];
-        let mut script = format!("cp {SHARED}/in.txt /in.txt\n");
+        let mut script = format!(
+            "format --force /dev/disk0 && mount /dev/disk0 /\ncp {SHARED}/in.txt /in.txt\n"
+        );
         for (name, _) in &self.modules {
             for (number, folder) in [SHARED, "/"].iter().enumerate() {
                 let out = format!("{SHARED}/{name}-{number}");

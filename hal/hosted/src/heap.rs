@@ -17,6 +17,8 @@ pub fn start() {
     // SAFETY: these set tunables under the allocator's own lock, and touch no memory of anybody's.
     // Where glibc refuses one (it answers zero), the heap works as before, only with the pauses.
     unsafe {
+        // A command that has compiled the program before has no use for that memory any more.
+        libc::malloc_trim(0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
         libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
         // Merge each small piece with its neighbours when it is freed. By default glibc merges all
