@@ -79,7 +79,6 @@ pub(super) const PARTS: &[Part] = &[
     part("directories-pc", directories::pc).emulated(),
     part("ordinary", ordinary::check).quick().filters(),
     part("programs", programs::hosted).quick().filters(),
-    part("programs-pc", programs::pc).emulated(),
     part("serve", serve::check).quick().filters(),
     part("embed", embed::check).quick().filters(),
     part("own", own::check).quick().filters(),

@@ -1,8 +1,7 @@
-//! Ordinary programs in several languages (`tests/programs`), by `sing run` and as commands on a PC.
+//! Ordinary programs in several languages (`tests/programs`), by `sing run`.
 //! A language is left out, by its name, where its compiler is not there.
 
 use super::{Report, Run};
-use crate::machine::Machine;
 use crate::programs::Place;
 use anyhow::Result;
 
@@ -14,15 +13,6 @@ pub fn hosted(run: &Run) -> Result<Report> {
         if run.wants(name) {
             report.count(name, place.by_sing(name).map_err(|e| format!("{e:#}")));
         }
-    }
-    Ok(report)
-}
-
-/// As commands of the shell, with a directory of the host and with our file system.
-pub fn pc(run: &Run) -> Result<Report> {
-    let mut report = Report::default();
-    for (name, outcome) in made(run)?.on(Machine::Microvm)? {
-        report.count(&name, outcome.map_err(|e| format!("{e:#}")));
     }
     Ok(report)
 }
