@@ -343,7 +343,8 @@ fn a_module_of_50_megabytes_is_verified_in_time_and_a_tenth_of_it_compiled() {
 #[test]
 fn as_many_segments_as_may_be_wherever_they_lie() {
     const MANY: usize = 90_000;
-    let places: [(&str, fn(usize) -> usize); 4] = [
+    type Place = fn(usize) -> usize;
+    let places: [(&str, Place); 4] = [
         ("in order", |i| i * 10),
         ("from the end", |i| (MANY - i) * 10),
         ("over each other", |i| i % 7),

@@ -86,7 +86,6 @@ impl NameSpace {
     ///
     /// # Panics
     /// If the path is held already, or is none.
-    #[must_use]
     pub fn announce(&self, path: &str) -> NamespaceContract::Exp<NamespaceContract::Start> {
         let path = crate::path::normalize(path).and_then(|path| self.free(path).ok());
         let Some(path) = path else {
@@ -125,7 +124,6 @@ impl NameSpace {
     ///
     /// # Panics
     /// Not here: there is room for channels.
-    #[must_use]
     pub fn channel(&self) -> NamespaceContract::Imp<NamespaceContract::Start> {
         let (imp, exp) = NamespaceContract::new_channel().expect("a channel");
         let space = self.clone();
