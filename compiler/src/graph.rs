@@ -1,10 +1,13 @@
 //! The call graph of a sealed module: who calls whom, straight or through tables and references.
 //!
-//! The nodes are the module's functions and, for each table and type by which functions are called,
-//! and each type by which references are, one node that stands for all functions of this type which
-//! the call may find there. So a call that is decided at run-time leads to everything that it may lead
-//! to. A table that no instruction writes to holds what it is made with; what any other table or a
-//! reference holds is a function whose address is taken somewhere.
+//! The nodes are the module's functions and, for each type by which functions are called, nodes that
+//! stand for all functions of this type which the call may find: one for each table that no instruction
+//! writes to, which holds what it is made with, and one for references and all other tables, which hold
+//! functions whose address is taken somewhere. So a call that is decided at run-time leads to everything
+//! that it may lead to.
+//!
+//! Each function is thus behind one node for each table that holds it and one more, and the graph grows
+//! with the module, and not with its types times its functions.
 //!
 //! Invariant: whatever can run when the module's exports are called is reached from [`Graph::roots`];
 //! what is reached may be more. It holds for sealed modules: nobody outside sees their tables.
@@ -22,7 +25,7 @@ pub struct Call {
     /// Whether the caller's frame is gone when the callee runs.
     pub tail: bool,
     /// Whether the process has ended when the callee returns, as nothing but `unreachable` follows: a
-    /// panic is called so.
+    /// panic is called so, and whatever else does not return.
     pub last: bool,
 }
 
@@ -377,8 +380,11 @@ impl Reading {
         graph.params = params.collect();
         graph.bodies.resize(graph.functions, 0);
         graph.calls.resize(graph.functions, Vec::new());
+        // Tables that are written to hold the same, so that one node for each type is enough.
+        let place = |(table, ty): Place| (table.filter(|t| !self.changed.contains(t)), ty);
         let mut nodes = BTreeMap::new();
-        for (from, place, tail, last) in self.by_type {
+        for (from, read, tail, last) in self.by_type {
+            let place = place(read);
             let node = *nodes.entry(place).or_insert_with(|| {
                 let text = self.described.get(place.1 as usize);
                 graph.types.push(text.cloned().unwrap_or_default());
@@ -388,24 +394,18 @@ impl Reading {
             let to = node;
             graph.calls[from].push(Call { to, tail, last });
         }
-        let nothing = BTreeSet::new();
-        for ((table, ty), node) in nodes {
-            let found = match table {
-                Some(table) if !self.changed.contains(&table) => {
-                    self.held.get(&table).unwrap_or(&nothing)
-                }
-                _ => &self.taken,
-            };
-            for &to in found {
-                let own = self.funcs.get(to).and_then(of);
-                if own.is_some_and(|own| own.0 == ty) {
-                    // A type has no frame of its own.
-                    graph.calls[node].push(Call {
-                        to,
-                        tail: true,
-                        last: false,
-                    });
-                }
+        let held = self.held.iter();
+        let held = held.flat_map(|(table, funcs)| funcs.iter().map(|func| (Some(*table), *func)));
+        let found = self.taken.iter().map(|func| (None, *func));
+        for (table, to) in found.chain(held) {
+            let own = self.funcs.get(to).and_then(of);
+            if let Some(&node) = own.and_then(|own| nodes.get(&(table, own.0))) {
+                // A type has no frame of its own.
+                graph.calls[node].push(Call {
+                    to,
+                    tail: true,
+                    last: false,
+                });
             }
         }
         for calls in &mut graph.calls {

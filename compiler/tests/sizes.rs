@@ -415,3 +415,149 @@ fn what_the_validator_bounds_is_refused_by_name() {
         refused(5, limit.what, &sip(&format!("{fields} {MAIN}")), limit);
     }
 }
+
+/// Verifies a module.
+fn verified(seconds: u64, what: &str, wasm: &[u8]) -> sing_compiler::Result<()> {
+    let verify = || sing_compiler::verify(wasm, &options());
+    within(seconds, what, verify).map(|_| ())
+}
+
+/// A module with so many regions, all of one function that calls whatever a table holds: so many
+/// functions.
+fn regions(count: usize, functions: u64) -> Vec<u8> {
+    let mut fields = format!("(table {functions} funcref) (elem (i32.const 0) func");
+    for i in 0..functions {
+        write!(fields, " {i}").expect("text");
+    }
+    fields.push(')');
+    fields += &"(func)".repeat(functions as usize);
+    fields += "(func $r (call_indirect (i32.const 0)))";
+    for i in 0..count {
+        write!(fields, "(export \"no_alloc:{i}\" (func $r))").expect("text");
+    }
+    sip(&format!("{fields} {MAIN}"))
+}
+
+#[test]
+fn regions_without_allocation_of_very_many_functions() {
+    let limit = limits::REGIONS;
+    // All that there may be, with the region's own and `sip_main`.
+    let functions = limits::FUNCTIONS.most - 2;
+    let most = regions(limit.most as usize, functions);
+    verified(20, "as many regions as may be", &most).expect("nothing allocates");
+    refused(
+        20,
+        "a region more",
+        &regions(limit.most as usize + 1, 10),
+        limit,
+    );
+    let many = limits::EXPORTS.most as usize - 1;
+    refused(20, "65,535 regions", &regions(many, functions), limit);
+}
+
+#[test]
+fn a_region_that_allocates_in_100_000_functions_or_behind_as_many() {
+    const LONG: usize = 100_000;
+    for (what, body) in [
+        ("each allocates", "(drop (memory.grow (i32.const 1)))"),
+        ("the last allocates", ""),
+    ] {
+        let mut fields = String::from("(memory 1) (export \"no_alloc:0\" (func $f0))");
+        for i in 0..LONG {
+            write!(fields, "(func $f{i} {body} (call $f{}))", i + 1).expect("text");
+        }
+        fields += &format!("(func $f{LONG} (drop (memory.grow (i32.const 1))))");
+        let e = verified(20, what, &sip(&format!("{fields} {MAIN}"))).err();
+        assert_eq!(e.map(|e| e.kind), Some(ErrorKind::Region), "{what}");
+    }
+}
+
+/// A module of this many types of functions and functions of another, all in a table; the first of
+/// so many tables is called into by each of the types, and the others by the last type. With
+/// `written`, something is written to each table.
+fn calls_by_types(types: usize, tables: usize, written: bool) -> Vec<u8> {
+    /// Calls of one function.
+    const CALLS: usize = 100;
+    let counted = |count: usize, items: &[u8]| {
+        let mut out = Vec::new();
+        leb(count, &mut out);
+        [&out, items].concat()
+    };
+    // Types of eight parameters each, and at last `() -> ()` and that of `sip_main`.
+    let mut described = Vec::new();
+    for i in 0..types {
+        described.extend([0x60, 8]);
+        described.extend((0..8).map(|at| 0x7c + (i >> (2 * at) & 3) as u8));
+        described.push(0);
+    }
+    described.extend([0x60, 0, 0, 0x60, 0, 1, 0x7f]);
+    let mut bodies = Vec::new();
+    for first in (0..types).step_by(CALLS) {
+        let mut body = vec![0];
+        for ty in first..types.min(first + CALLS) {
+            // `unreachable`, so that all arguments are there.
+            body.extend([0x00, 0x11]);
+            leb(ty, &mut body);
+            body.push(0);
+            body.extend([0x41, 0, 0x11]);
+            leb(types, &mut body);
+            body.push((ty % tables) as u8);
+        }
+        bodies.push(body);
+    }
+    if written {
+        let set = (0..tables).flat_map(|table| [0x41, 0, 0xd0, 0x70, 0x26, table as u8]);
+        bodies.push([0].into_iter().chain(set).collect());
+    }
+    let held = limits::FUNCTIONS.most as usize - bodies.len() - 1;
+    let (mut funcs, mut code, mut items) = (Vec::new(), Vec::new(), Vec::new());
+    let (main, all) = (held + bodies.len(), held + bodies.len() + 1);
+    for func in 0..all {
+        leb(types + usize::from(func == main), &mut funcs);
+        let mut body = match bodies.get(func.wrapping_sub(held)) {
+            Some(body) => body.clone(),
+            None if func == main => vec![0, 0x41, 0],
+            None => vec![0],
+        };
+        body.push(0x0b);
+        leb(body.len(), &mut code);
+        code.extend(body);
+    }
+    for func in 0..held {
+        leb(func, &mut items);
+    }
+    let mut table = vec![0x70, 0];
+    leb(held, &mut table);
+    table.extend([0x70, 0, 0].repeat(tables - 1));
+    let mut export = b"\x01\x08sip_main\0".to_vec();
+    leb(main, &mut export);
+    let mut custom = vec![20];
+    custom.extend(b"singularity.manifest");
+    custom.extend(PLAIN.bytes());
+    [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(1, &counted(types + 2, &described)),
+        section(3, &counted(all, &funcs)),
+        section(4, &counted(tables, &table)),
+        section(7, &export),
+        section(
+            9,
+            &[&[1, 0, 0x41, 0, 0x0b][..], &counted(held, &items)].concat(),
+        ),
+        section(10, &counted(all, &code)),
+        section(0, &custom),
+    ]
+    .concat()
+}
+
+#[test]
+fn calls_by_65_000_types_into_tables_of_260_000_functions() {
+    for (what, tables, written) in [
+        ("a table", 1, false),
+        ("a table that is written to", 1, true),
+        ("64 tables that are written to", 64, true),
+    ] {
+        let wasm = calls_by_types(65_000, tables, written);
+        verified(10, what, &wasm).unwrap_or_else(|e| panic!("{what}: {e}"));
+    }
+}

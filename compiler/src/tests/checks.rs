@@ -1,4 +1,4 @@
-//! Images without checks (V7): what is left out of their code, and that they say so.
+//! Images without checks (V26): what is left out of their code, and that they say so.
 
 use super::{MAIN, compile, compile_with, instructions, sip, traps};
 use crate::{Checks, MemoryMode, Options};

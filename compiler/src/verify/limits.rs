@@ -8,7 +8,7 @@ use super::validate::Used;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::initial::Initial;
 use crate::module::Module;
-use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST, SECTION_PARAMETERS};
+use sing_abi::names::{EXPORT_NO_ALLOC, SECTION_CONTRACTS, SECTION_MANIFEST, SECTION_PARAMETERS};
 use sing_image::contract::ContractTable;
 use sing_image::limits::{self, Counts};
 use sing_image::manifest::Manifest;
@@ -64,6 +64,8 @@ pub(super) fn module(module: &Module<'_>, used: &Used) -> Result<()> {
         0
     };
     let elements = module.tables.iter().map(|t| t.limits.min);
+    let exports = module.exports.iter();
+    let regions = exports.filter(|export| export.name.starts_with(EXPORT_NO_ALLOC));
     checked(&Counts {
         types: module.types.len() as u64,
         imports: module.imports.len() as u64,
@@ -73,6 +75,7 @@ pub(super) fn module(module: &Module<'_>, used: &Used) -> Result<()> {
         table_elements: elements.fold(0, u64::saturating_add),
         globals: module.globals.len() as u64,
         exports: module.exports.len() as u64,
+        regions: regions.count() as u64,
         element_segments: module.elements.len() as u64,
         element_items: module.elements.iter().map(|e| e.items.len() as u64).sum(),
         data_segments: module.data.len() as u64,

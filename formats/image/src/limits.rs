@@ -76,6 +76,7 @@ limits! {
         "take the address of fewer functions";
     GLOBALS globals: 65_536, "globals", "keep values in memory";
     EXPORTS exports: 65_536, "exports", "export less (link without --export-all)";
+    REGIONS regions: 1000, "functions declared to allocate nothing", "declare those that call the others";
     ELEMENT_SEGMENTS element_segments: 65_536, "element segments", "merge segments that follow each other";
     ELEMENT_ITEMS element_items: 262_144, "items in all element segments together", "take the address of fewer functions";
     DATA_SEGMENTS data_segments: 100_000, "data segments", "merge segments that follow each other (wasm-opt does)";

@@ -298,13 +298,11 @@ impl<'a> Program<'a> {
 
     /// The parts of the program that allocate nothing, which the installer has checked.
     fn regions(&self) -> Value {
-        let regions = self.graph.without_allocation();
-        let regions = regions.iter().map(|region| {
-            let functions = region.nodes.iter().filter(|n| **n < self.graph.functions);
+        let regions = self.graph.without_allocation().map(|region| {
             json!({
                 "name": region.name,
                 "function": self.name(region.function),
-                "functions": functions.count(),
+                "functions": self.graph.functions_of(&region),
             })
         });
         regions.collect()
