@@ -20,8 +20,8 @@
 __attribute__((export_name("sip_main"))) int32_t sip_main(void);
 
 // Declares of a function that it allocates nothing, nor lets anything allocate that it calls: no page of memory, no
-// block, no object of the kernel. The installer refuses a program that can, and names the way. The name is of your
-// choice:
+// block, no object of the kernel. The installer refuses a program that can, and names the way; calls that do not
+// return are not followed. The name is of your choice:
 //   SING_NO_ALLOC(step) static uint32_t step(uint32_t n) { return n + 1; }
 #define SING_NO_ALLOC(name) __attribute__((export_name("no_alloc:" #name)))
 // Declares of a function that it allocates, from memory that the program has: a region without allocation may not

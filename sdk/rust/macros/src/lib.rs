@@ -123,9 +123,11 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// The installer checks it over the calls of the whole program, and refuses one that can allocate there
-/// with the way, function by function. All ways count, but for those that end in a panic, as the
-/// process ends with it. A call by `dyn` or a function pointer counts as one of each function of its
-/// type. The function's name is that of the region; two of one name in a program need others:
+/// with the way, function by function. All ways count, but for those by calls that do not return, as
+/// that of a panic, with which the process ends. Such a call is not followed: a function `-> !` may
+/// allocate for as long as it runs, and if it serves requests, mark what serves one. A call by `dyn` or
+/// a function pointer counts as one of each function of its type. A program has at most 1000 such
+/// functions. The function's name is that of the region; two of one name in a program need others:
 /// `#[no_alloc("draw::step")]`.
 #[proc_macro_attribute]
 pub fn no_alloc(arguments: TokenStream, item: TokenStream) -> TokenStream {

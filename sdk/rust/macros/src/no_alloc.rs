@@ -1,9 +1,13 @@
 //! `#[no_alloc]`.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use sing_abi::names::EXPORT_NO_ALLOC;
-use syn::{Error, GenericParam, ItemFn, LitStr};
+use syn::{Error, FnArg, GenericParam, ItemFn, LitStr};
+
+/// Why a generic function is none.
+const MANY: &str = "a region without allocation is one function, and a generic one becomes many; mark those \
+     that call it, or one for each type";
 
 /// The function, exported under a name that declares it.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -11,11 +15,18 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let signature = &function.sig;
     let lifetime = |param: &&GenericParam| !matches!(param, GenericParam::Lifetime(_));
     if let Some(param) = signature.generics.params.iter().find(lifetime) {
-        return Err(Error::new_spanned(
-            param,
-            "a region without allocation is one function, and a generic one becomes many; mark those \
-             that call it, or one for each type",
-        ));
+        return Err(Error::new_spanned(param, MANY));
+    }
+    for argument in &signature.inputs {
+        let FnArg::Typed(argument) = argument else {
+            return Err(Error::new_spanned(
+                argument,
+                "a method of a generic type becomes many; mark a function that is none, and calls it",
+            ));
+        };
+        if has_impl(argument.ty.to_token_stream()) {
+            return Err(Error::new_spanned(argument, MANY));
+        }
     }
     if let Some(asyncness) = &signature.asyncness {
         return Err(Error::new_spanned(
@@ -31,6 +42,15 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     Ok(quote! {
         #[cfg_attr(target_arch = "wasm32", unsafe(export_name = #export))]
         #function
+    })
+}
+
+/// Whether there is an `impl Trait` somewhere in a type.
+fn has_impl(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == "impl",
+        TokenTree::Group(group) => has_impl(group.stream()),
+        _ => false,
     })
 }
 
@@ -77,6 +97,20 @@ mod tests {
                     fn f<const N: usize>() {}
                 ),
                 "becomes many",
+            ),
+            (
+                quote!(),
+                quote!(
+                    fn f(_: u8, _: &impl Display) {}
+                ),
+                "becomes many",
+            ),
+            (
+                quote!(),
+                quote!(
+                    fn f(&mut self) {}
+                ),
+                "a function that is none",
             ),
             (
                 quote!(),
