@@ -1,4 +1,5 @@
-//! `sing run`: runs an ordinary program, a module of WASI preview 1, in a system made for it.
+//! `sing run`: runs an ordinary program, a module of WASI preview 1 or a component of WASI 0.2, in a system
+//! made for it.
 //!
 //! The program is joined with the adapter (`sing_merge`), verified and compiled like any other, and
 //! put beside the services that it may need, which are in a system image kept with this command.

@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND
       [--web [PORT|none]] [--tls] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
-      --bin adds a program as a command, a module or an image; a module of WASI preview 1 is joined with the adapter;
+      --bin adds a program as a command, a module or an image; a program of WASI is joined with its adapter;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
       connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35, hosted);

@@ -155,12 +155,14 @@ fn functions_that_explode_are_refused() {
 
 #[test]
 fn deep_nesting_is_no_problem() {
-    for (open, close) in [
-        ("block ", "end "),
-        ("loop ", "end "),
-        ("i32.const 1 if ", "end "),
+    // Of loops no more may be in each other.
+    let loops = sing_image::limits::LOOPS_NESTED.most as usize;
+    for (open, close, depth) in [
+        ("block ", "end ", 5000),
+        ("loop ", "end ", loops),
+        ("i32.const 1 if ", "end ", 5000),
     ] {
-        let body = open.repeat(5000) + &close.repeat(5000);
+        let body = open.repeat(depth) + &close.repeat(depth);
         let wasm = wat(&format!("(module (func {body}))"));
         compile_with(&wasm, &Options::open(MemoryMode::Guard));
     }

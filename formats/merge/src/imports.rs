@@ -8,7 +8,7 @@ use crate::parts::Parts;
 use crate::program::Program;
 use crate::stubs::Stub;
 use crate::{Error, PROGRAM, WASI, interfaces};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use wasmparser as wp;
 
@@ -50,7 +50,8 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
     let mut found = Vec::new();
     let mut wrong = Vec::new();
     let mut foreign = BTreeMap::<&str, Vec<&str>>::new();
-    let mut lacks = BTreeMap::<(&str, &str), Vec<&str>>::new();
+    // A module may import a function under several names.
+    let mut lacks = BTreeMap::<(&str, &str), BTreeSet<&str>>::new();
     for (import, wanted) in program.parts.imports.iter().zip(&program.wanted) {
         let outcome = match wanted {
             Wanted::Foreign if is_function(import) => {
@@ -63,11 +64,7 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
                 match interfaces::export(adapter, interface, name) {
                     Ok(export) => one(program, adapter, import, &export),
                     Err(why) => {
-                        let lacking = lacks.entry((interface, why)).or_default();
-                        // A module may import it under several names.
-                        if !lacking.contains(&name.as_ref()) {
-                            lacking.push(name);
-                        }
+                        lacks.entry((interface, why)).or_default().insert(name);
                         continue;
                     }
                 }
@@ -81,10 +78,12 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
     }
     let things = |lists: usize| wrong.len() + lists;
     let count = things(
-        foreign.values().map(Vec::len).sum::<usize>() + lacks.values().map(Vec::len).sum::<usize>(),
+        foreign.values().map(Vec::len).sum::<usize>()
+            + lacks.values().map(BTreeSet::len).sum::<usize>(),
     );
     wrong.extend(foreign.iter().map(|(module, names)| lacking(module, names)));
     for ((interface, why), names) in &lacks {
+        let names: Vec<&str> = names.iter().copied().collect();
         wrong.push(format!("{interface}: {}; {why}", names.join(", ")));
     }
     if wrong.is_empty() {

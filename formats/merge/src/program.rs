@@ -96,13 +96,9 @@ impl<'a> Program<'a> {
         };
         program.reasons.extend(lowered.reasons);
         program.entries.first.extend(program.parts.start);
+        program.entries.first.extend(lowered.starts);
         if lowered.begins {
             program.begins(&["_start"]);
-        } else if let Some(initialize) = program.parts.exported("_initialize") {
-            let ty = program.parts.function_type(initialize);
-            if ty.is_some_and(|ty| ty.params().is_empty() && ty.results().is_empty()) {
-                program.entries.first.push(initialize);
-            }
         }
         Ok(program)
     }

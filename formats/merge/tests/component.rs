@@ -1,6 +1,7 @@
 //! Components lowered and joined: how imports are followed, and what is said of what cannot run.
 
 use sing_merge::{Error, Options, WasmFeatures, merge};
+use std::time::Duration;
 use wasmparser as wp;
 
 const ADAPTER: &str = r#"(module
@@ -128,11 +129,261 @@ fn imports_are_followed_through_instances_and_the_shim() {
             vec![],
             vec![],
             vec![],
-            vec![program + 1, program + 2],
-            vec![program + 1, program + 2],
+            vec![program + 2],
+            vec![program + 2],
             vec![program],
         ]
     );
+}
+
+/// The number of the stub that runs [`COMPONENT`], of the functions that the merged module defines.
+const RUN: usize = 13;
+
+/// A module that has a start only, as tools make it.
+fn with_start(component: &str, function: &str) -> String {
+    let start = format!(
+        r#"(core module $starts (import "" "" (func)) (start 0))
+        (core instance $begins (export "" (func {function})))
+        (core instance (instantiate $starts (with "" (instance $begins))))
+        (alias core export $m "begin" (core func $begin))"#
+    );
+    component.replace(
+        "(alias core export $m \"begin\" (core func $begin))",
+        &start,
+    )
+}
+
+/// Fix-ups that start, too.
+fn with_start_of_fixups(component: &str, name: &str) -> String {
+    component
+        .replace(
+            "(import \"\" \"$imports\" (table 1 1 funcref))\n        (elem",
+            &format!("(import \"m\" \"{name}\" (func $i)) (import \"\" \"$imports\" (table 1 1 funcref)) (start $i) (elem"),
+        )
+        .replace(
+            "(instantiate $fix (with \"\" (instance $fixes)))",
+            "(instantiate $fix (with \"\" (instance $fixes)) (with \"m\" (instance $m)))",
+        )
+}
+
+/// What other modules of a component start with, and nothing else, runs before it.
+#[test]
+fn what_a_component_starts_with_runs_first() {
+    let run = |component: &str| calls(&joined(component, ADAPTER).unwrap())[RUN].clone();
+    let [exit, initialize, begin] = [6, 2, 3];
+    assert_eq!(run(COMPONENT), [begin]);
+    let alias =
+        "(alias core export $m \"_initialize\" (core func $init))\n(alias core export $m \"begin\"";
+    let aliased = COMPONENT.replace("(alias core export $m \"begin\"", alias);
+    let one = with_start(&aliased, "$init");
+    assert_eq!(run(&one), [initialize, begin]);
+    let fixups = with_start_of_fixups(COMPONENT, "_initialize");
+    assert_eq!(run(&fixups), [initialize, begin]);
+    // Without a shim.
+    let plain = COMPONENT.replace("(core func $late))", "(core func $late_))");
+    let lowered = "(canon lower (func $get) (memory $memory) (realloc $realloc))";
+    let before = "(core func $late (canon lower (func $get)))";
+    let plain = plain
+        .replace("(result (list string))", "(result u32)")
+        .replace("(func $args (param i32))", "(func $args (result i32))")
+        .replace("(call $args (i32.const 16))", "(drop (call $args))")
+        .replace(lowered, "(canon lower (func $get))");
+    let cut = |text: &str, from: &str, to: &str| {
+        let (first, rest) = text.split_once(from).expect(from);
+        let (_, last) = rest.split_once(to).expect(to);
+        format!("{first}{to}{last}")
+    };
+    let plain = cut(&plain, "(core module $shim", "(core instance $s ");
+    let plain = cut(&plain, "(core instance $s ", "(alias export $exit");
+    let plain = cut(
+        &plain,
+        "(alias export $env",
+        "(alias core export $m \"begin\"",
+    );
+    let get =
+        format!("(alias export $env \"get-arguments\" (func $get)) {before} (core instance $a (");
+    let plain = plain.replace("(core instance $a (", &get);
+    let plain = plain.replace("(alias core export $m \"begin\"", alias);
+    let adapter = ADAPTER
+        .replace(
+            "(func (export \"wasi:cli/environment#get-arguments\") (param i32)",
+            "(func (export \"wasi:cli/environment#get-arguments\") (result i32)",
+        )
+        .replace(
+            "(i32.const 4) (i32.const 8))))",
+            "(i32.const 4) (i32.const 8))) (i32.const 0))",
+        );
+    let merged = joined(&with_start(&plain, "$init"), &adapter).unwrap();
+    assert_eq!(calls(&merged)[RUN], [initialize, begin]);
+    // A start of the program's own, and constructors of another name.
+    let own = COMPONENT.replace(
+        "(memory (export \"memory\") 1)\n        (func (export \"cabi",
+        "(memory (export \"memory\") 1) (start $exit0) (func $exit0 (export \"constructors\"))
+        (func (export \"cabi",
+    );
+    let both = with_start_of_fixups(&own, "constructors");
+    let [constructors, begin] = [1, 4];
+    assert_eq!(run(&both), [constructors, constructors, begin]);
+    assert_eq!(run(&own), [constructors, begin]);
+    assert_eq!(calls(&joined(COMPONENT, ADAPTER).unwrap())[1], [exit]);
+}
+
+/// A start that is not the program's is a reason.
+#[test]
+fn a_start_that_is_not_the_programs_is_refused() {
+    let import = "(import \"wasi:io/error@0.2.6\" (instance $error (export \"error\" (type (sub resource)))))";
+    let other = COMPONENT.replace(
+        import,
+        &format!("{import} (import \"acme:a/b@1.0.0\" (instance $acme (export \"begin\" (func))))"),
+    );
+    let other = other.replace(
+        "(alias core export $m \"begin\"",
+        "(alias export $acme \"begin\" (func $acme_)) (core func $init (canon lower (func $acme_)))
+        (alias core export $m \"begin\"",
+    );
+    let said = refusal(&with_start(&other, "$init"));
+    assert!(
+        said.contains("starts with a function that is not its program's own"),
+        "{said}"
+    );
+}
+
+/// A library in the program's memory is no adapter of preview 1.
+#[test]
+fn libraries_in_the_programs_memory_are_refused() {
+    let library = COMPONENT.replace(
+        "(alias core export $m \"cabi_realloc\"",
+        "(core module $library (import \"env\" \"memory\" (memory 0)) (func (export \"f\")))
+        (core instance $env_ (export \"memory\" (memory $memory)))
+        (core instance (instantiate $library (with \"env\" (instance $env_))))
+        (alias core export $m \"cabi_realloc\"",
+    );
+    let said = refusal(&library);
+    assert!(
+        said.contains("has 2 instances of modules that work together"),
+        "{said}"
+    );
+    // What begins in one is no program between preview 1 and 0.2.
+    let begins = library
+        .replace(
+            "(func (export \"f\"))",
+            "(func (export \"f\") (result i32) (i32.const 0))",
+        )
+        .replace(
+            "(core instance (instantiate $library",
+            "(core instance $l (instantiate $library",
+        )
+        .replace(
+            "(alias core export $m \"begin\"",
+            "(alias core export $l \"f\"",
+        );
+    let said = refusal(&begins);
+    assert!(
+        said.contains("has 2 instances of modules that work together"),
+        "{said}"
+    );
+    // Fix-ups of a table that is no shim's.
+    let filled = COMPONENT
+        .replace("(func (export \"begin\")", "(table (export \"$imports\") 1 1 funcref) (func (export \"begin\")")
+        .replace("(alias core export $s \"$imports\" (core table $table))",
+            "(alias core export $s \"$imports\" (core table $table))
+            (alias core export $m \"$imports\" (core table $other))
+            (core instance $others (export \"0\" (func $lowered)) (export \"$imports\" (table $other)))
+            (core instance (instantiate $fix (with \"\" (instance $others))))");
+    let said = refusal(&filled);
+    assert!(
+        said.contains("has 2 instances of modules that work together"),
+        "{said}"
+    );
+}
+
+/// The time that this thread has had a processor; none where Linux does not say it.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let ns = text.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(ns))
+}
+
+/// Many imports take time in proportion to their number, whether they are there or not.
+#[test]
+fn many_imports_take_bounded_time() {
+    const MANY: u32 = 30_000;
+    let each = |text: &dyn Fn(u32) -> String| (0..MANY).map(text).collect::<String>();
+    let component = |function: &dyn Fn(u32) -> String| {
+        format!(
+            r#"(component
+            (import "wasi:cli/exit@0.2.0" (instance $exit {}))
+            (core module $main {} (memory (export "memory") 1)
+                (func (export "begin") (result i32) (i32.const 0)))
+            (core module $shim (type $t (func (param i32)))
+                (table (export "$imports") {MANY} {MANY} funcref) {})
+            (core module $fix {} (import "" "$imports" (table {MANY} {MANY} funcref))
+                (elem (i32.const 0) func {}))
+            (core instance $s (instantiate $shim))
+            {}
+            (core instance $a {})
+            (core instance $m (instantiate $main (with "a" (instance $a))))
+            {}
+            (alias core export $s "$imports" (core table $table))
+            (core instance $x {} (export "$imports" (table $table)))
+            (core instance (instantiate $fix (with "" (instance $x))))
+            (alias core export $m "begin" (core func $begin))
+            (func $run (result (result)) (canon lift (core func $begin)))
+            (instance $r (export "run" (func $run)))
+            (export "wasi:cli/run@0.2.0" (instance $r)))"#,
+            match function(0) == function(1) {
+                true => format!(
+                    "(export \"{}\" (func (param \"status\" (result))))",
+                    function(0)
+                ),
+                false => each(&|i| format!(
+                    "(export \"{}\" (func (param \"status\" (result))))",
+                    function(i)
+                )),
+            },
+            each(&|i| format!("(import \"a\" \"{i}\" (func (param i32)))")),
+            each(&|i| format!(
+                "(func (export \"{i}\") (param i32)
+                    (call_indirect (type $t) (local.get 0) (i32.const {i})))"
+            )),
+            each(&|i| format!("(import \"\" \"{i}\" (func (param i32)))")),
+            each(&|i| format!("{i} ")),
+            each(&|i| format!("(alias core export $s \"{i}\" (core func $l{i}))")),
+            each(&|i| format!("(export \"{i}\" (func $l{i}))")),
+            each(&|i| format!(
+                "(alias export $exit \"{}\" (func $e{i})) (core func $w{i} (canon lower (func $e{i})))",
+                function(i)
+            )),
+            each(&|i| format!("(export \"{i}\" (func $w{i}))")),
+        )
+    };
+    let adapter = wat::parse_str(ADAPTER).unwrap();
+    let options = Options {
+        features: features(),
+        name: None,
+        memory: None,
+    };
+    let there = wat::parse_str(component(&|_| "exit".into())).unwrap();
+    let lacking = wat::parse_str(component(&|i| format!("exit-n{i}"))).unwrap();
+    for (component, runs) in [(there, true), (lacking, false)] {
+        let start = processor_time();
+        let merged = merge(&component, &adapter, &options);
+        let end = processor_time();
+        assert_eq!(
+            merged.is_ok(),
+            runs,
+            "{:?}",
+            merged
+                .err()
+                .map(|e| e.to_string().chars().take(200).collect::<String>())
+        );
+        if let Some((start, end)) = start.zip(end) {
+            let took = end.saturating_sub(start);
+            println!("{MANY} imports: {took:?}");
+            let bounded = took < Duration::from_secs(2) || cfg!(debug_assertions);
+            assert!(bounded, "{took:?}");
+        }
+    }
 }
 
 /// Preview 1 by an adapter within the component: it is left out, and its functions are this system's.

@@ -9,6 +9,7 @@
 //!
 //! Invariants:
 //! - A port has as many beginnings passed on as sockets wait there, and no more.
+//! - What is over is forgotten before the next second's first frame is looked at.
 //! - Nobody who has not seen an answer makes a [`Beginnings`] keep anything; what it keeps is bounded by
 //!   [`MOST`].
 //! - Frames that are none, or of other connections, are as they were.
@@ -82,6 +83,8 @@ pub struct Beginnings {
     ready: VecDeque<Vec<u8>>,
     /// Until when answers may be acknowledged.
     answered: u64,
+    /// The second in which it was last looked for what is over.
+    looked: u64,
 }
 
 impl Beginnings {
@@ -95,6 +98,7 @@ impl Beginnings {
             kept: BTreeMap::new(),
             ready: VecDeque::new(),
             answered: 0,
+            looked: 0,
         }
     }
 
@@ -145,6 +149,7 @@ impl Beginnings {
         let Some(segment) = Segment::find(frame) else {
             return Inward::Pass;
         };
+        self.forget(now);
         let (ends, flags) = (segment.ends(frame, true), segment.flags(frame));
         if let Some(kept) = self.kept.get_mut(&ends) {
             // One that was damaged is dropped by the stack, and must not be mended here.
@@ -215,7 +220,7 @@ impl Beginnings {
         let Some(largest) = self.known(&ends, begun, cookie, now) else {
             return Inward::Pass;
         };
-        self.make_room(now);
+        self.make_room();
         let kept = Kept {
             state: State::Begins(cookie, [frame.to_vec()].into()),
             until: now + ENDED,
@@ -233,6 +238,7 @@ impl Beginnings {
         let Some(segment) = Segment::find(frame) else {
             return true;
         };
+        self.forget(now);
         let (ends, flags) = (segment.ends(frame, false), segment.flags(frame));
         let Some(kept) = self.kept.get_mut(&ends) else {
             return true;
@@ -265,12 +271,16 @@ impl Beginnings {
         }
     }
 
-    /// Forgets what is over, and, if there is too much, what would be first.
-    fn make_room(&mut self, now: u64) {
-        if self.kept.len() < MOST {
-            return;
+    /// Forgets what is over, with the frames that were held for it: once a second, as times are whole
+    /// seconds.
+    fn forget(&mut self, now: u64) {
+        if core::mem::replace(&mut self.looked, now) != now {
+            self.kept.retain(|_, kept| kept.until > now);
         }
-        self.kept.retain(|_, kept| kept.until > now);
+    }
+
+    /// Forgets what would be over first, if there is too much.
+    fn make_room(&mut self) {
         if self.kept.len() >= MOST {
             let first = self.kept.iter().min_by_key(|(_, kept)| kept.until);
             if let Some(ends) = first.map(|(ends, _)| *ends) {

@@ -143,8 +143,9 @@ impl Who<'_> {
         }));
         let hal =
             HostedHal::new(config).unwrap_or_else(|error| self.give_up(error.status(), &error));
-        // SAFETY: the user who starts the system vouches for the image with the command line, as for
-        // any program; the bytes are in sealed memory of the process.
+        // SAFETY: whoever starts the system vouches for the image, as for any program. The bytes are in
+        // sealed memory of the process, or those of a file that nobody changes while the system runs,
+        // as `OneProgram` and `ImageFile` demand.
         let image = unsafe { BootImage::new(image) };
         sing_kernel::boot(hal, options, image)
     }

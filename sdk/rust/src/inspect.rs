@@ -111,7 +111,8 @@ impl Trace {
     /// Starts tracing.
     ///
     /// # Errors
-    /// [`Error::Held`] if four programs trace already; [`Error::NoResources`] if memory is short.
+    /// [`Error::Held`] if four programs trace already; [`Error::NoResources`] if memory is short, or
+    /// this program's has no room for the 512 KiB that unread events take.
     pub fn start() -> Result<Trace, Error> {
         error::check(sys::trace_control(snapshot::TRACE_ALL)).map(|_| Trace(()))
     }

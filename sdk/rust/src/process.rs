@@ -17,6 +17,7 @@ pub use builder::{Builder, NotMade, Reason};
 /// The meanings of statuses that are no exit code of a program's own.
 pub use sing_abi::exit as status;
 pub use sing_abi::exit::stop;
+pub use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 pub use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 
 /// The caller's id.

@@ -46,6 +46,9 @@ use core::fmt;
 pub struct Service<'n, S, E> {
     provider: Provider<S, E>,
     health: Health,
+    /// Answers the manager. By its address, so that a program that is never asked has no code that
+    /// receives on a channel which its manifest does not ask for: the installer would refuse it.
+    answer: fn(&mut Health),
     names: Option<&'n mut Names>,
 }
 
@@ -78,6 +81,7 @@ impl<'n, S: TypedEndpoint, E: TypedEndpoint + Receives> Service<'n, S, E> {
         Ok(Service {
             provider: Provider::new(lookup.ok_or(Error::NotFound)?, begin)?,
             health: Health::new(None),
+            answer: |_| {},
             names: None,
         })
     }
@@ -90,6 +94,7 @@ impl<'n, S: TypedEndpoint, E: TypedEndpoint + Receives> Service<'n, S, E> {
         Ok(Service {
             provider: Provider::register(names, path, begin)?,
             health: Health::new(None),
+            answer: |_| {},
             names: Some(names),
         })
     }
@@ -98,6 +103,7 @@ impl<'n, S: TypedEndpoint, E: TypedEndpoint + Receives> Service<'n, S, E> {
     #[must_use]
     pub fn health(mut self, asked: Option<HealthContract::Exp<HealthContract::Start>>) -> Self {
         self.health = Health::new(asked);
+        self.answer = Health::answer;
         self
     }
 
@@ -133,7 +139,7 @@ impl<'n, S: TypedEndpoint, E: TypedEndpoint + Receives> Service<'n, S, E> {
                         (Err(Closed), None) => return Ok(()),
                     }
                 }
-                Event::Asked => self.health.answer(),
+                Event::Asked => (self.answer)(&mut self.health),
             }
         }
     }

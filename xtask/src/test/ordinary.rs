@@ -1,5 +1,5 @@
-//! Ordinary programs (`tests/ordinary/*.wat`, modules of WASI preview 1), run by `sing run` as a
-//! person would.
+//! Ordinary programs (`tests/ordinary/*.wat`, modules of WASI preview 1 and components of WASI 0.2), run by
+//! `sing run` as a person would.
 
 mod components;
 

@@ -652,7 +652,7 @@ mod tests {
     fn a_count_alone_allocates_nothing() {
         // Everything before the types, then a count that no file of this size can have.
         let mut bytes = sample(0).encode();
-        let head = 1 + 1 + 1 + 2 + 1 + 4 + 5 + 7;
+        let head = 1 + 1 + 1 + 1 + 2 + 1 + 4 + 5 + 7;
         bytes.truncate(head);
         let at_limit = [&bytes[..], &[0x80, 0x80, 0x04]].concat();
         assert_eq!(Meta::decode(&at_limit), Err(broken()));

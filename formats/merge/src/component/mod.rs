@@ -1,8 +1,8 @@
 //! A component of one core module, lowered: the module, with what each of its imports means.
 //!
 //! Tools make a component of a program like this: the program's module; a shim and fix-ups around it
-//! (`shim.rs`), since what it calls needs its memory; perhaps an adapter between WASI preview 1 and
-//! 0.2. Of these only the program's module stays. What it imports is followed through instances,
+//! (`shim.rs`), since what it calls needs its memory; a module that starts its `_initialize`; perhaps an
+//! adapter between WASI preview 1 and 0.2. Of these only the program's module stays. What it imports is followed through instances,
 //! aliases and the shim to the component's own imports, by which the adapter of this system has them
 //! (`wasi:io/streams@0.2.6`, `[method]output-stream.write`). Names within the component mean nothing.
 //!
@@ -10,6 +10,7 @@
 //! - The lowered module is, to the byte, one of the component's.
 //! - Whatever does not lead where it should is a reason not to run it, and all reasons are collected.
 
+mod index;
 mod read;
 mod shim;
 #[cfg(test)]
@@ -17,8 +18,10 @@ mod tests;
 
 use crate::Error;
 use crate::parts::Parts;
+use index::Index;
 use read::{Component, CoreFunction, CoreInstance, Item};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use wasmparser as wp;
 
 /// How many steps an import is followed.
@@ -49,6 +52,8 @@ pub(crate) struct Lowered<'a> {
     pub wanted: Vec<Wanted<'a>>,
     /// The program's function that makes room in its memory.
     pub realloc: Option<u32>,
+    /// The program's functions with which other modules of the component start, in their order.
+    pub starts: Vec<u32>,
     /// The function of `wasi:cli/run`.
     pub run: Option<u32>,
     /// The function of `wasi:http/incoming-handler`.
@@ -62,12 +67,18 @@ pub(crate) struct Lowered<'a> {
 }
 
 /// What a module of a component is for.
-enum Role {
+enum Role<'a> {
     /// The slot that each function calls.
     Shim(Vec<u32>),
-    /// The imported function in each slot.
-    Fixups(Vec<u32>),
-    /// Between preview 1 and 0.2: it works in another module's memory.
+    /// The imported function in each slot, and the one with which they start.
+    Fixups {
+        slots: Vec<shim::Import<'a>>,
+        start: Option<shim::Import<'a>>,
+    },
+    /// It starts with this imported function, and does nothing else.
+    Start(shim::Import<'a>),
+    /// It works in another module's memory. If the program calls it by a name of preview 1, it is
+    /// between preview 1 and 0.2.
     Adapter,
     Program,
 }
@@ -77,8 +88,8 @@ enum Target<'a> {
     Interface(&'a str, Cow<'a, str>),
     /// The program exports it.
     Own(&'a str),
-    /// The adapter exports it.
-    Adapter(&'a str),
+    /// The adapter that is this instance exports it.
+    Adapter(u32, &'a str),
 }
 
 /// Lowers a component, which is valid.
@@ -96,16 +107,21 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
         .map(|module| module.as_ref().map(role))
         .collect();
     let mut reasons = Vec::new();
-    let programs: Vec<(u32, u32)> = (0..)
-        .zip(&component.core_instances)
-        .filter_map(|(number, instance)| match instance {
-            CoreInstance::Module(module, _) => match roles.get(*module as usize) {
-                Some(None | Some(Role::Program)) => Some((number, *module)),
-                _ => None,
-            },
-            CoreInstance::Things(_) => None,
-        })
-        .collect();
+    let index = Index::new(&component, &modules, &roles);
+    let mut programs: Vec<(u32, u32)> = Vec::new();
+    let mut adapters = BTreeSet::new();
+    for (number, instance) in (0..).zip(&component.core_instances) {
+        let CoreInstance::Module(module, _) = instance else {
+            continue;
+        };
+        match roles.get(*module as usize) {
+            Some(None | Some(Role::Program)) => programs.push((number, *module)),
+            Some(Some(Role::Adapter)) => {
+                adapters.insert(number);
+            }
+            _ => {}
+        }
+    }
     let inner = component.components.iter();
     let composed = inner.filter(|c| has_modules(c)).count();
     if composed > 0 {
@@ -113,13 +129,6 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
             "is composed of {composed} component{} of their own modules and memories; a component of one module \
              can run: link its parts into one program instead",
             if composed == 1 { "" } else { "s" },
-        ));
-    }
-    if programs.len() > 1 {
-        reasons.push(format!(
-            "has {} instances of modules that work together (a program linked from shared libraries, or of \
-             several languages); a component of one module can run: link it statically",
-            programs.len()
         ));
     }
     if component.starts {
@@ -144,11 +153,12 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     };
     let mut lowering = Lowering {
         component: &component,
-        modules: &modules,
+        index: &index,
         roles: &roles,
         program: &program,
         instance,
         realloc: None,
+        adapters,
         reasons,
     };
     let wanted = lowering.imports();
@@ -162,9 +172,18 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     if let Some(Entry::Own(function)) = lowering.entry(HANDLER, "handle") {
         handle = lowering.typed(function, "handle", &[wp::ValType::I32; 2], &[]);
     }
-    let (realloc, reasons) = (lowering.realloc, lowering.reasons);
+    let starts = lowering.starts();
+    let (realloc, mut reasons) = (lowering.realloc, lowering.reasons);
+    let several = programs.len() + index.astray + lowering.adapters.len();
+    if several > 1 {
+        reasons.push(format!(
+            "has {several} instances of modules that work together (a program linked from shared libraries, or of \
+             several languages); a component of one module can run: link it statically"
+        ));
+    }
     Ok(Lowered {
         wanted,
+        starts,
         realloc: realloc.and_then(|name| program.exported(name)),
         run,
         handle,
@@ -175,12 +194,16 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     })
 }
 
-fn role(module: &Parts<'_>) -> Role {
+fn role<'a>(module: &Parts<'a>) -> Role<'a> {
     if let Some(slots) = shim::slots(module) {
         return Role::Shim(slots);
     }
-    if let Some(filled) = shim::filled(module) {
-        return Role::Fixups(filled);
+    if let Some(slots) = shim::filled(module) {
+        let start = shim::start(module);
+        return Role::Fixups { slots, start };
+    }
+    if let Some(start) = shim::only_starts(module) {
+        return Role::Start(start);
     }
     let imports_memory = |i: &wp::Import<'_>| matches!(i.ty, wp::TypeRef::Memory(_));
     match module.memories.is_empty() && module.imports.iter().any(imports_memory) {
@@ -205,12 +228,14 @@ enum Entry {
 
 struct Lowering<'c, 'a> {
     component: &'c Component<'a>,
-    modules: &'c [Option<Parts<'a>>],
-    roles: &'c [Option<Role>],
+    index: &'c Index<'a>,
+    roles: &'c [Option<Role<'a>>],
     program: &'c Parts<'a>,
     /// The instance of the program.
     instance: u32,
     realloc: Option<&'a str>,
+    /// The instances of adapters that the program does not call by a name of preview 1.
+    adapters: BTreeSet<u32>,
     reasons: Vec<String>,
 }
 
@@ -226,16 +251,47 @@ impl<'a> Lowering<'_, 'a> {
             }
             match self.given(self.instance, module, name, STEPS) {
                 Ok(Target::Interface(interface, name)) => Wanted::Interface(interface, name),
-                Ok(Target::Adapter(name)) if crate::WASI.contains(&module) => {
+                Ok(Target::Adapter(adapter, name)) if crate::WASI.contains(&module) => {
+                    self.adapters.remove(&adapter);
                     Wanted::Preview1(name)
                 }
-                Ok(Target::Adapter(_) | Target::Own(_)) => {
+                Ok(Target::Adapter(..) | Target::Own(_)) => {
                     Wanted::Wrong("is a function of another module of the component".into())
                 }
                 Err(why) => Wanted::Wrong(why),
             }
         });
         wanted.collect()
+    }
+
+    /// The program's functions with which other modules start.
+    fn starts(&mut self) -> Vec<u32> {
+        let mut starts = Vec::new();
+        let component = self.component;
+        for (number, instance) in (0..).zip(&component.core_instances) {
+            let CoreInstance::Module(module, _) = instance else {
+                continue;
+            };
+            let (module, name) = match self.roles.get(*module as usize) {
+                Some(Some(
+                    Role::Start(start)
+                    | Role::Fixups {
+                        start: Some(start), ..
+                    },
+                )) => *start,
+                _ => continue,
+            };
+            match self.given(number, module, name, STEPS) {
+                Ok(Target::Own(name)) => {
+                    let function = self.program.exported(name);
+                    starts.extend(function.and_then(|f| self.typed(f, "start", &[], &[])));
+                }
+                Ok(_) | Err(_) => {
+                    self.reason("starts with a function that is not its program's own")
+                }
+            }
+        }
+        starts
     }
 
     fn reason(&mut self, reason: &str) {
@@ -252,39 +308,35 @@ impl<'a> Lowering<'_, 'a> {
         name: &str,
         steps: usize,
     ) -> Result<Target<'a>, String> {
-        let found = match self.component.core_instances.get(instance as usize) {
-            Some(CoreInstance::Module(_, args)) => args.iter().find(|arg| arg.name == module),
+        let names = match self.component.core_instances.get(instance as usize) {
+            Some(CoreInstance::Module(..)) => self.index.instances.get(instance as usize),
             _ => None,
         };
-        let from = found.map(|arg| arg.index);
-        self.exported(from.ok_or_else(nowhere)?, name, steps)
+        let from = names.and_then(|names| names.get(module));
+        self.exported(*from.ok_or_else(nowhere)?, name, steps)
     }
 
     /// What a core instance exports.
     fn exported(&mut self, instance: u32, name: &str, steps: usize) -> Result<Target<'a>, String> {
         let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
-        let component = self.component;
+        let (component, index) = (self.component, self.index);
         match component.core_instances.get(instance as usize) {
-            Some(CoreInstance::Things(exports)) => {
-                let found = exports.iter().find(|export| export.name == name);
-                let found = found.filter(|export| export.kind == wp::ExternalKind::Func);
-                self.target(found.ok_or_else(nowhere)?.index, steps)
+            Some(CoreInstance::Things(_)) => {
+                let names = index.instances.get(instance as usize);
+                let function = names.and_then(|names| names.get(name));
+                self.target(*function.ok_or_else(nowhere)?, steps)
             }
             Some(CoreInstance::Module(module, _)) => {
-                let parts = match self.modules.get(*module as usize) {
-                    Some(Some(parts)) => parts,
-                    // It has been taken: the program, or another instance of it.
-                    _ => self.program,
-                };
-                let export = parts.exports.iter().find(|export| export.name == name);
-                let export = *export.ok_or_else(nowhere)?;
+                let names = index.exports.get(*module as usize);
+                let export = names.and_then(|names| names.get_key_value(name));
+                let (name, function) = export.ok_or_else(nowhere)?;
                 match self.roles.get(*module as usize) {
                     Some(Some(Role::Shim(slots))) => {
-                        let slot = slots.get(export.index as usize).ok_or_else(nowhere)?;
+                        let slot = slots.get(*function as usize).ok_or_else(nowhere)?;
                         self.slot(instance, *slot, steps)
                     }
-                    Some(Some(Role::Adapter)) => Ok(Target::Adapter(export.name)),
-                    _ if instance == self.instance => Ok(Target::Own(export.name)),
+                    Some(Some(Role::Adapter)) => Ok(Target::Adapter(instance, name)),
+                    _ if instance == self.instance => Ok(Target::Own(name)),
                     _ => Err("is a function of another module of the component".into()),
                 }
             }
@@ -294,47 +346,16 @@ impl<'a> Lowering<'_, 'a> {
 
     /// What fix-ups put into a slot of a shim's table.
     fn slot(&mut self, shim: u32, slot: u32, steps: usize) -> Result<Target<'a>, String> {
-        let component = self.component;
-        for (number, instance) in (0..).zip(&component.core_instances) {
-            let CoreInstance::Module(module, args) = instance else {
-                continue;
-            };
-            let Some(Some(Role::Fixups(filled))) = self.roles.get(*module as usize) else {
-                continue;
-            };
-            let mut args = args.iter();
-            if !args.any(|arg| arg.index == shim || self.has_table_of(arg.index, shim)) {
-                continue;
-            }
-            let Some(Some(parts)) = self.modules.get(*module as usize) else {
-                continue;
-            };
-            let functions = parts
-                .imports
-                .iter()
-                .filter(|i| crate::imports::is_function(i));
-            let filled = filled.get(slot as usize).copied();
-            let import = filled.and_then(|function| functions.clone().nth(function as usize));
-            let import = import.ok_or_else(nowhere)?;
-            return self.given(number, import.module, import.name, steps);
-        }
-        Err(nowhere())
-    }
-
-    /// Whether among things put together there is the table of a shim.
-    fn has_table_of(&self, things: u32, shim: u32) -> bool {
-        let Some(CoreInstance::Things(exports)) =
-            self.component.core_instances.get(things as usize)
-        else {
-            return false;
+        let fixups = *self.index.fixups.get(&shim).ok_or_else(nowhere)?;
+        let role = match self.component.core_instances.get(fixups as usize) {
+            Some(CoreInstance::Module(module, _)) => self.roles.get(*module as usize),
+            _ => None,
         };
-        let mut tables = exports
-            .iter()
-            .filter(|export| export.kind == wp::ExternalKind::Table);
-        tables.any(|export| {
-            let table = self.component.core_tables.get(export.index as usize);
-            table.is_some_and(|(instance, _)| *instance == shim)
-        })
+        let Some(Some(Role::Fixups { slots, .. })) = role else {
+            return Err(nowhere());
+        };
+        let (module, name) = *slots.get(slot as usize).ok_or_else(nowhere)?;
+        self.given(fixups, module, name, steps)
     }
 
     /// Where a core function of the component comes from.
@@ -446,7 +467,13 @@ impl<'a> Lowering<'_, 'a> {
                 let function = self.program.exported(export)?;
                 Some(Entry::Own(function))
             }
-            Ok(Target::Adapter(_)) => Some(Entry::Adapter),
+            Ok(Target::Adapter(adapter, _)) => {
+                // It calls the program's `_start`.
+                if self.program.exported("_start").is_some() {
+                    self.adapters.remove(&adapter);
+                }
+                Some(Entry::Adapter)
+            }
             Ok(Target::Interface(..)) | Err(_) => {
                 let reason = format!("its {name} is no function of the program");
                 self.reason(&reason);

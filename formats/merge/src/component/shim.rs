@@ -1,6 +1,7 @@
 //! The small modules that tools put around a program: a *shim*, whose functions call through a table, so
 //! that the program can be instantiated before what it calls is there; and *fix-ups*, a module that
-//! fills the table.
+//! fills the table. Fix-ups, or another module that has nothing else, may start with a function of the
+//! program's: so its `_initialize` runs when all that it calls is there.
 //!
 //! They are recognised by what they do, as their names are not always there.
 
@@ -49,16 +50,47 @@ fn slot(module: &Parts<'_>, body: &wp::FunctionBody<'_>, ty: u32) -> Option<u32>
     matches!(operators.read().ok()?, O::End).then_some(value.cast_unsigned())
 }
 
-/// For each slot from 0 on, the number of the imported function that fix-ups put there, if this
-/// module is of that kind.
-pub(super) fn filled(module: &Parts<'_>) -> Option<Vec<u32>> {
-    let plain = module.bodies.is_empty()
+/// A function that a module imports: the name of the module, and its own.
+pub(super) type Import<'a> = (&'a str, &'a str);
+
+/// The functions that a module imports, in their order.
+fn imported<'a>(module: &Parts<'a>) -> Vec<Import<'a>> {
+    let functions = module
+        .imports
+        .iter()
+        .filter(|i| crate::imports::is_function(i));
+    functions.map(|i| (i.module, i.name)).collect()
+}
+
+/// The imported function with which a module starts.
+pub(super) fn start<'a>(module: &Parts<'a>) -> Option<Import<'a>> {
+    imported(module).get(module.start? as usize).copied()
+}
+
+/// The function with which a module starts that does nothing else, if this one is of that kind.
+pub(super) fn only_starts<'a>(module: &Parts<'a>) -> Option<Import<'a>> {
+    let plain = defines_nothing(module)
+        && module.exports.is_empty()
+        && module.elements.is_none()
+        && module.imports.iter().all(crate::imports::is_function);
+    start(module).filter(|_| plain)
+}
+
+/// Whether a module has neither functions nor memories, tables, globals or tags of its own, nor data.
+fn defines_nothing(module: &Parts<'_>) -> bool {
+    module.bodies.is_empty()
         && module.memories.is_empty()
         && module.data.is_none()
         && module.tables.is_none()
-        && module.globals.is_none();
-    let elements = module.elements.clone().filter(|_| plain);
-    let mut all = elements?.into_iter();
+        && module.globals.is_none()
+        && module.tags.is_none()
+}
+
+/// For each slot from 0 on, the imported function that fix-ups put there, if this module is of that
+/// kind.
+pub(super) fn filled<'a>(module: &Parts<'a>) -> Option<Vec<Import<'a>>> {
+    let elements = module.elements.clone();
+    let mut all = elements.filter(|_| defines_nothing(module))?.into_iter();
     let (Some(Ok(segment)), None) = (all.next(), all.next()) else {
         return None;
     };
@@ -69,10 +101,12 @@ pub(super) fn filled(module: &Parts<'_>) -> Option<Vec<u32>> {
     let Ok(wp::Operator::I32Const { value: 0 }) = offset.read() else {
         return None;
     };
-    match segment.items {
-        wp::ElementItems::Functions(functions) => {
-            functions.into_iter().collect::<Result<_, _>>().ok()
-        }
-        wp::ElementItems::Expressions(..) => None,
-    }
+    let wp::ElementItems::Functions(functions) = segment.items else {
+        return None;
+    };
+    let imported = imported(module);
+    let filled = functions
+        .into_iter()
+        .map(|function| imported.get(function.ok()? as usize).copied());
+    filled.collect()
 }

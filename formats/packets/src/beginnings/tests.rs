@@ -157,6 +157,42 @@ fn a_stack_without_a_socket_is_tried_again() {
 }
 
 #[test]
+fn a_stack_that_does_not_answer_is_given_ten_seconds() {
+    let mut all = listening(0);
+    for begun in [7, 70] {
+        let now = u64::from(begun);
+        let [cookie, _] = numbers(&answer(&mut all, begun, now));
+        let ends = [begun + 1, cookie.wrapping_add(1)];
+        let hello = frame(false, flag::ACK, ends, b"hello");
+        let begins = all.inward(&mut hello.clone(), now);
+        assert!(matches!(begins, Inward::Instead(_)));
+        assert_eq!(all.inward(&mut hello.clone(), now + 9), Inward::Drop);
+        // Then any frame frees what was held.
+        let mut other = frame(false, flag::RST, [0, 0], b"");
+        other[34] = 9;
+        assert_eq!(all.inward(&mut other, now + 11), Inward::Pass);
+        assert!(all.kept.is_empty());
+    }
+    // The same ends begin again.
+    let [cookie, _] = numbers(&answer(&mut all, 9, 81));
+    let mut hello = frame(false, flag::ACK, [10, cookie.wrapping_add(1)], b"hello");
+    assert!(matches!(all.inward(&mut hello, 81), Inward::Instead(_)));
+    let mut stack = frame(true, flag::SYN | flag::ACK, [5000, 10], b"");
+    assert!(!all.outward(&mut stack, 81));
+    assert!(all.take_ready().unwrap().ends_with(b"hello"));
+    // What the stack says over a connection is not changed when its numbers are forgotten.
+    let mut said = frame(true, flag::ACK, [5001, 15], b"world");
+    let before = said.clone();
+    assert!(all.outward(&mut said, 81 + IDLE));
+    assert_eq!(said, before);
+    // And the next beginning there counts.
+    all.allow([(80, 1)]);
+    let mut first = frame(false, flag::SYN, [11, 0], b"");
+    assert_eq!(all.inward(&mut first, 82 + IDLE), Inward::Pass);
+    answer(&mut all, 11, 82 + IDLE);
+}
+
+#[test]
 fn what_is_kept_is_bounded() {
     let mut all = listening(0);
     for port in 0..2 * MOST as u32 {

@@ -91,12 +91,12 @@ extern "C" fn query(_: CtxRef, what: u32, out: u32, max: u32) -> i32 {
 }
 
 extern "C" fn trace_control(_: CtxRef, kinds: u32) -> i32 {
-    let reader = caller().id();
+    let (reader, account) = (caller().id(), caller().account());
     finish(Ok(if kinds == 0 {
         trace::stop(reader);
         status::OK
     } else {
-        trace::start(reader, kinds)
+        trace::start(reader, account, kinds)
     }))
 }
 

@@ -4,13 +4,15 @@
 //! for: readers take nothing from each other, and one that falls behind loses its own events.
 //!
 //! Invariants:
-//! - There are [`READERS`] rings at most, each of [`CAPACITY`] events; one goes with its reader.
+//! - There are [`READERS`] rings at most, each of [`CAPACITY`] events. The reader's account pays for
+//!   one, and it goes with its reader.
 //! - While nobody reads, an event costs the test of one word.
 
 use crate::ground::contract::Contract;
 use crate::ground::image;
 use crate::ground::machine::hal;
 use crate::ground::trusted::variables;
+use crate::object::account::Account;
 use crate::object::channel::{Channel, End as ChannelEnd};
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
@@ -19,11 +21,14 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sing_abi::status;
 use sing_arch::lock::SpinLock;
 use sing_image::snapshot::{TRACE_ALL, TraceEvent, TraceKind};
+use sing_runtime::{HEADER, Payer};
 
 /// The most events that are kept unread for a reader.
 const CAPACITY: usize = 16_384;
 /// The most programs that read at a time.
 const READERS: usize = 4;
+/// What a ring costs its reader, in bytes.
+const COST: u64 = (CAPACITY * size_of::<TraceEvent>()) as u64 + HEADER;
 
 variables! { forget:
     /// The kinds of events that anybody reads, a bit for each.
@@ -39,6 +44,17 @@ struct Ring {
     kinds: u32,
     events: VecDeque<TraceEvent>,
     lost: u32,
+    /// Who has paid [`COST`] for it.
+    payer: Option<&'static Account>,
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.events = VecDeque::new();
+        if let Some(payer) = self.payer {
+            payer.discharge(COST);
+        }
+    }
 }
 
 impl Ring {
@@ -48,7 +64,20 @@ impl Ring {
             kinds: 0,
             events: VecDeque::new(),
             lost: 0,
+            payer: None,
         }
+    }
+
+    /// One for a program that pays for it; `None` if it cannot, or without memory.
+    fn paid(reader: u32, kinds: u32, payer: &'static Account) -> Option<Ring> {
+        if !Payer::charge(payer, COST) {
+            return None;
+        }
+        let mut ring = Ring::free();
+        (ring.reader, ring.kinds, ring.payer) = (reader, kinds, Some(payer));
+        // If it is refused, the ring's end gives the charge back.
+        let room = ring.events.try_reserve_exact(CAPACITY);
+        room.is_ok().then_some(ring)
     }
 
     fn note(&mut self, event: TraceEvent) {
@@ -70,38 +99,50 @@ fn sum_up(rings: &[Ring; READERS]) {
     KINDS.store(kinds, Relaxed);
 }
 
-/// Begins to trace events of these kinds for a program, without those from before: a bit for each
-/// [`TraceKind`], or [`TRACE_ALL`]. [`status::HELD`] if as many programs trace as may,
-/// [`status::NO_RESOURCES`] without memory.
-pub(crate) fn start(reader: u32, kinds: u32) -> i32 {
-    let kinds = if kinds & TRACE_ALL != 0 { !0 } else { kinds };
-    let mut events = VecDeque::new();
-    if events.try_reserve_exact(CAPACITY).is_err() {
-        return status::NO_RESOURCES;
-    }
-    let mut ring = Ring {
-        reader,
-        kinds,
-        events,
-        lost: 0,
-    };
-    let mut rings = RINGS.lock();
+/// Where a reader's ring is, or may be.
+fn place(rings: &mut [Ring; READERS], reader: u32) -> Option<&mut Ring> {
     // Its own from before, or a free one.
     let own = rings.iter().position(|ring| ring.reader == reader);
     let place = own.or_else(|| rings.iter().position(|ring| ring.reader == 0));
-    let Some(place) = place.and_then(|at| rings.get_mut(at)) else {
+    place.and_then(|at| rings.get_mut(at))
+}
+
+/// Begins to trace events of these kinds for a program, without those from before: a bit for each
+/// [`TraceKind`], or [`TRACE_ALL`]. The account, which is the program's, pays for it.
+/// [`status::HELD`] if as many programs trace as may, [`status::NO_RESOURCES`] without memory.
+pub(crate) fn start(reader: u32, payer: &'static Account, kinds: u32) -> i32 {
+    let kinds = if kinds & TRACE_ALL != 0 { !0 } else { kinds };
+    let mut rings = RINGS.lock();
+    let Some(own) = place(&mut rings, reader) else {
         return status::HELD;
     };
-    core::mem::swap(place, &mut ring);
+    if own.reader == reader {
+        own.events.clear();
+        (own.kinds, own.lost) = (kinds, 0);
+        sum_up(&rings);
+        return status::OK;
+    }
+    // Others are asked for memory without the lock.
+    drop(rings);
+    let Some(mut ring) = Ring::paid(reader, kinds, payer) else {
+        return status::NO_RESOURCES;
+    };
+    let mut rings = RINGS.lock();
+    let Some(free) = place(&mut rings, reader) else {
+        drop(rings);
+        return status::HELD;
+    };
+    core::mem::swap(free, &mut ring);
     sum_up(&rings);
     drop(rings);
-    // What was there is freed without the lock.
-    drop(ring);
     status::OK
 }
 
-/// Ends tracing for a program, if it traces.
+/// Ends tracing for a program, if it traces, and gives back what its account has paid.
 pub(crate) fn stop(reader: u32) {
+    if !is_on() {
+        return;
+    }
     let mut ring = Ring::free();
     let mut rings = RINGS.lock();
     if let Some(own) = rings.iter_mut().find(|ring| ring.reader == reader) {
@@ -109,6 +150,7 @@ pub(crate) fn stop(reader: u32) {
         sum_up(&rings);
     }
     drop(rings);
+    // What was there is freed without the lock.
     drop(ring);
 }
 
@@ -217,10 +259,9 @@ pub(crate) fn created(sip: &Sip) {
     }
 }
 
-/// Records the end of a SIP, which reads no more.
+/// Records the end of a SIP.
 pub(crate) fn ended(sip: &Sip, kind: u32, code: i32) {
     if is_on() {
-        stop(sip.id());
         note(
             TraceKind::End,
             sip.id(),
@@ -228,5 +269,68 @@ pub(crate) fn ended(sip: &Sip, kind: u32, code: i32) {
             kind,
             u64::from(code as u32),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::account::root_of;
+
+    fn event_of(kind: TraceKind) -> TraceEvent {
+        TraceEvent {
+            time_ns: 0,
+            kind: kind as u32,
+            sip: 1,
+            a: 0,
+            b: 0,
+            c: 0,
+        }
+    }
+
+    #[test]
+    fn who_cannot_pay_for_a_ring_has_none() {
+        let _alone = crate::alone();
+        let poor = root_of(64 << 20).open(COST - 1).unwrap();
+        assert_eq!(start(7, poor, !0), status::NO_RESOURCES);
+        assert_eq!(poor.charged(), 0);
+        assert!(!is_read_by(7) && !is_on());
+    }
+
+    #[test]
+    fn a_ring_is_paid_for_until_its_reader_stops_or_ends() {
+        let _alone = crate::alone();
+        let top = root_of(64 << 20);
+        let before = top.charged();
+        let account = top.open(1 << 20).unwrap();
+        for _ in 0..3 {
+            assert_eq!(start(7, account, TraceKind::Send.bit()), status::OK);
+            assert_eq!(account.charged(), COST);
+            RINGS.lock()[0].note(event_of(TraceKind::Send));
+            // Once more: without what came before, for the same ring.
+            assert_eq!(start(7, account, TraceKind::Switch.bit()), status::OK);
+            assert_eq!((account.charged(), take(7)), (COST, None));
+            assert_eq!(KINDS.load(Relaxed), TraceKind::Switch.bit());
+            stop(7);
+            assert_eq!(account.charged(), 0);
+            assert!(!is_on());
+        }
+        // As many trace as may: one more is charged for nothing.
+        for reader in 1..=READERS as u32 {
+            assert_eq!(start(reader, top, !0), status::OK);
+        }
+        assert_eq!(start(7, account, !0), status::HELD);
+        assert_eq!(account.charged(), 0);
+        for reader in 1..=READERS as u32 {
+            stop(reader);
+        }
+        // The end of a reader, as a SIP's end does it.
+        assert_eq!(start(7, account, !0), status::OK);
+        account.begin_to_close();
+        stop(7);
+        account.close();
+        account.release();
+        assert_eq!(top.charged(), before);
+        assert!(!is_on());
     }
 }

@@ -465,5 +465,11 @@ impl sing_runtime::Payer for Account {
     }
 }
 
+/// A root of its own, for a test.
+#[cfg(test)]
+pub(crate) fn root_of(limit: u64) -> &'static Account {
+    Account::make_root(limit).unwrap()
+}
+
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
     Meta {
         abi_version: ABI_VERSION,
         memory_mode: MemoryMode::Explicit,
+        checks: Checks::All,
         linkage,
         kernel_memory: 0,
         cpu_features: vec![],

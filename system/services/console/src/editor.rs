@@ -14,6 +14,9 @@ use core::fmt::Write;
 const ROOM: usize = 8;
 /// The most characters in a line; further ones are ignored.
 const LONGEST: usize = 16 << 10;
+/// The most characters in a row that combine with the one before them; further ones are ignored. A
+/// row is redrawn with each key, and they take no columns of it.
+const COMBINING: usize = 8;
 /// The most bytes that an editor keeps: its line, the new line while an old one is shown, the line
 /// before a search, the history.
 pub const KEPT: usize = 3 * 4 * LONGEST + history::BYTES + history::LINES * 16 + history::QUERY;
@@ -200,8 +203,11 @@ impl Editor {
                 let at_end = self.cursor == self.line.len();
                 let len = self.line.len();
                 self.insert(c);
+                if self.line.len() == len {
+                    return None;
+                }
                 // A character at the end of the line needs no redrawing.
-                if at_end && self.line.len() > len && self.columns_taken() < self.columns {
+                if at_end && self.fits() {
                     out.push(c);
                     return None;
                 }
@@ -272,16 +278,31 @@ impl Editor {
         out.push_str("\r\x1b[K");
     }
 
+    /// Whether the row has room for the prompt, the line and the cursor. The line is looked at only
+    /// if it is short.
+    fn fits(&self) -> bool {
+        let most = self.columns * (COMBINING + 1);
+        self.line.len() < most && self.columns_taken() < self.columns
+    }
+
     /// The columns of the prompt and the line.
     fn columns_taken(&self) -> usize {
         width::of_all(&self.prompt.chars().collect::<Vec<_>>()) + width::of_all(&self.line)
     }
 
     fn insert(&mut self, c: char) {
-        if self.line.len() < LONGEST {
+        let has_room = self.line.len() < LONGEST;
+        if has_room && !(width::of(c) == 0 && self.combining() >= COMBINING) {
             self.line.insert(self.cursor, c);
             self.cursor += 1;
         }
+    }
+
+    /// How many characters in a row around the cursor take no columns.
+    fn combining(&self) -> usize {
+        let (before, behind) = self.line.split_at(self.cursor);
+        let none = |c: &&char| width::of(**c) == 0;
+        before.iter().rev().take_while(none).count() + behind.iter().take_while(none).count()
     }
 
     fn delete(&mut self, range: core::ops::Range<usize>) {
@@ -350,6 +371,8 @@ impl Editor {
             _ => {
                 let cursor = self.cursor;
                 if let Some(place) = search.found {
+                    // The line before the search is the one that is recalled from.
+                    self.line = search.line;
                     self.recall(Some(place));
                     self.cursor = cursor;
                 }

@@ -13,7 +13,7 @@
 //! - Connections that wait or are half-open are at most the backlog, or [`HALVES`] if that is more.
 //!   When there are more, the half-open ones go, the oldest first. Each is given [`HALF`]. When there
 //!   are [`MANY`], and when no socket waits, further ones that a card brings are kept by nobody until
-//!   they are whole (`sing_packets::beginnings`).
+//!   they are whole (`sing_packets::beginnings`); but where no socket can be had, they are refused.
 //! - That the host listens is on the origin's share, as a socket is. A listener that the host has no
 //!   room for asks it again after [`LOOK`].
 
@@ -65,9 +65,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Its port on a link, and how many connections may begin there now; `None` if it is on others.
+    /// Its port on a link, and how many connections may begin there now. `None` if it is on others,
+    /// or can have no socket there, as its backlog is full or its origin's share is gone: then the
+    /// stack refuses who comes, which one who was answered without a socket would not learn.
     pub fn begins(&self, number: usize, link: &Link) -> Option<(u16, usize)> {
-        if !self.links.contains(&number) {
+        // Those that have begun count until they are sorted: others may take their places.
+        let here = |at: &At| matches!(at, At::Stack(l, _) if *l == number);
+        if !self.links.contains(&number) || !self.listening.iter().any(here) {
             return None;
         }
         let waits = |at: &&At| matches!(at, At::Stack(l, s) if *l == number && link.listens(*s));

@@ -7,6 +7,7 @@
 use crate::paths;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::vec::Vec;
 use sing_sdk::pattern;
 
 /// A word with wildcards.
@@ -33,9 +34,8 @@ impl Glob {
             rest = behind;
             match c {
                 '*' | '?' if *plain => pattern.push(*c),
-                '[' if *plain && let Some(len) = set(behind) => {
-                    pattern.push('[');
-                    pattern.extend(behind[..len].iter().map(|(c, _)| *c));
+                '[' if *plain && let Some((text, len)) = set(behind) => {
+                    pattern.push_str(&text);
                     rest = &behind[len..];
                 }
                 c => pattern.push_str(&pattern::literal(c.encode_utf8(&mut [0; 4]))),
@@ -72,8 +72,15 @@ impl Glob {
     }
 }
 
-/// The length of a set's text behind its `[`, with its `]`; `None` if there is no set.
-fn set(behind: &[(char, bool)]) -> Option<usize> {
+/// A range that has no character.
+const NONE: &str = "1-0";
+
+/// What a set means whose text is behind its `[`, as a specification says it, and the length of that
+/// text with its `]`; `None` if there is no set.
+///
+/// In a specification nothing is quoted, so that a `-`, `!` or `^` that is one of the set's own
+/// characters says so by its place: a `-` is the last, and the others are not the first.
+fn set(behind: &[(char, bool)]) -> Option<(String, usize)> {
     let not = usize::from(matches!(behind.first(), Some(('!' | '^', true))));
     // The first character is one of the set, whatever it is.
     let mut rest = behind.iter().enumerate().skip(not + 1);
@@ -81,7 +88,52 @@ fn set(behind: &[(char, bool)]) -> Option<usize> {
     let inner = &behind[not..end];
     // A quoted `]` would end the set in a specification, and a `/` the name.
     let plain = inner.iter().skip(1).all(|(c, _)| *c != ']') && inner[0].0 != '/';
-    (behind[end].0 == ']' && plain).then_some(end + 1)
+    if behind[end].0 != ']' || !plain {
+        return None;
+    }
+    let (mut ranges, mut dash) = (Vec::new(), false);
+    let mut rest = inner;
+    while let [(first, _), after @ ..] = rest {
+        let (first, last) = match after {
+            [('-', true), (last, _), after @ ..] => {
+                rest = after;
+                (*first, *last)
+            }
+            _ => {
+                rest = after;
+                (*first, *first)
+            }
+        };
+        if first == '-' {
+            dash |= last >= '-';
+            // The character behind it.
+            ranges.extend((last != '-').then_some(('.', last)));
+        } else {
+            ranges.push((first, last));
+        }
+    }
+    ranges.sort_by_key(|(first, _)| match first {
+        ']' => 0,
+        '!' | '^' if not == 0 => 2,
+        _ => 1,
+    });
+    let mut text = String::from(if not == 0 { "[" } else { "[!" });
+    match ranges[..] {
+        [(first @ ('!' | '^'), last)] if not == 0 && first == last && !dash => {
+            return Some((first.into(), end + 1));
+        }
+        [('!' | '^', _), ..] if not == 0 => text.push_str(NONE),
+        _ => {}
+    }
+    for (first, last) in ranges {
+        text.push(first);
+        if last != first {
+            text.extend(['-', last]);
+        }
+    }
+    text.extend(dash.then_some('-'));
+    text.push(']');
+    Some((text, end + 1))
 }
 
 #[cfg(test)]
@@ -89,11 +141,13 @@ mod tests {
     use super::*;
     use crate::parse;
     use crate::variables::Variables;
+    use alloc::string::ToString;
 
     /// The specification that a word means in `/here`.
     fn of(word: &str) -> Option<String> {
         let mut variables = Variables::default();
         variables.set("star".into(), "*".into()).unwrap();
+        variables.set("x".into(), "!a".into()).unwrap();
         let parsed = parse::parse(&(String::from("x ") + word)).unwrap();
         let glob = parsed[0].commands[0].words[1].glob(&variables).unwrap();
         glob.map(|glob| glob.specification("/he[re"))
@@ -122,6 +176,29 @@ mod tests {
             ("$star*", Some("/he[[]re/[*]*")),
             ("'a*'/*", Some("/he[[]re/a[*]/*")),
             ("[' ?']", Some("/he[[]re/[ ?]")),
+            // Quoted signs within a set are characters of it.
+            ("[a\\-z]", Some("/he[[]re/[az-]")),
+            ("[a\\-z]*", Some("/he[[]re/[az-]*")),
+            ("['a-c'x-z]", Some("/he[[]re/[acx-z-]")),
+            ("['a'-'c']", Some("/he[[]re/[a-c]")),
+            ("[a-]", Some("/he[[]re/[a-]")),
+            ("[!'-'a]", Some("/he[[]re/[!a-]")),
+            ("[+--]", Some("/he[[]re/[+--]")),
+            ("[--0]", Some("/he[[]re/[.-0-]")),
+            ("[a\\--0]", Some("/he[[]re/[a.-0-]")),
+            ("[']'\\-a]", Some("/he[[]re/[]a-]")),
+            ("['!'a]", Some("/he[[]re/[a!]")),
+            ("[\\!a-c]", Some("/he[[]re/[a-c!]")),
+            ("['^'a]", Some("/he[[]re/[a^]")),
+            ("[!'!']", Some("/he[[]re/[!!]")),
+            ("[$x]", Some("/he[[]re/[a!]")),
+            ("[$x]*", Some("/he[[]re/[a!]*")),
+            ("[!$x]", Some("/he[[]re/[!!a]")),
+            ("['!']*", Some("/he[[]re/!*")),
+            ("['!']", None),
+            ("['!^']", Some("/he[[]re/[1-0!^]")),
+            ("['!'-a]", Some("/he[[]re/[1-0!-a]")),
+            ("['!-']", Some("/he[[]re/[1-0!-]")),
             // No sets.
             ("[", None),
             ("[a", None),
@@ -132,6 +209,30 @@ mod tests {
             ("a=*", None),
         ] {
             assert_eq!(of(word).as_deref(), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_sign_matches_itself() {
+        for (word, matching, others) in [
+            ("[a\\-z]", "a-z", "bm!"),
+            ("['!'a]", "!a", "bz"),
+            ("['^'a]x", "^a", "bz"),
+            ("[$x]*", "!a", "bz"),
+            ("['!^']", "!^", "01a-"),
+            ("['!'-'#']", "!\"#", "01a-"),
+            ("['!-']", "!-", "01a,"),
+            ("[a\\--0]", "a-.0", "bz,1"),
+            ("[!a\\-z]", "bm!", "a-z"),
+            ("[']'\\-a]", "]-a", "^_"),
+        ] {
+            let spec = of(word).unwrap();
+            let (_, typed) = spec.rsplit_once('/').unwrap();
+            let pattern = pattern::Pattern::new(typed).unwrap();
+            let meets =
+                |c: &char| pattern.meets(&alloc::format!("{c}x")) || pattern.meets(&c.to_string());
+            assert!(matching.chars().all(|c| meets(&c)), "{word}: {typed}");
+            assert!(!others.chars().any(|c| meets(&c)), "{word}: {typed}");
         }
     }
 

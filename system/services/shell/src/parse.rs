@@ -17,7 +17,7 @@ mod word;
 
 pub(crate) use lexer::ends_word;
 
-pub use word::{NotSet, Word};
+pub use word::{LONGEST, Meaningless, Word};
 
 use lexer::{Lexer, Token};
 
@@ -252,6 +252,26 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_bounded_whatever_its_variables_are() {
+        let mut variables = variables();
+        let value = "x".repeat(1 << 10);
+        variables.set("k".into(), value).unwrap();
+        let word = |text: &str| parse(text).unwrap()[0].commands[0].words[0].clone();
+        let most = LONGEST >> 10;
+        let longest = word(&"$k".repeat(most));
+        assert_eq!(longest.expand(&variables).unwrap().len(), LONGEST);
+        for more in ["$k".repeat(most + 1), "$k".repeat(most) + "*"] {
+            let more = word(&more);
+            assert_eq!(more.expand(&variables), Err(Meaningless::TooLong));
+            assert_eq!(more.value(&variables), Err(Meaningless::TooLong));
+        }
+        let wild = word(&("$k".repeat(most) + "*"));
+        assert_eq!(wild.glob(&variables), Err(Meaningless::TooLong));
+        // What has no wildcards is not even looked at.
+        assert_eq!(longest.glob(&variables), Ok(None));
+    }
+
+    #[test]
     fn variables_stand_in_words() {
         assert_eq!(
             one(r#"echo $y "$y" x${y}z '$y' $ $9 $- a$ "$ ${y}""#),
@@ -262,7 +282,7 @@ mod tests {
         let word = |text: &str| parse(text).unwrap()[0].commands[0].words[0].clone();
         assert_eq!(
             word("$nothing").expand(&variables()),
-            Err(NotSet("nothing".into()))
+            Err(Meaningless::NotSet("nothing".into()))
         );
         for (text, sets) in [
             ("a=b", Some(("a", "b"))),

@@ -9,8 +9,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::time::Duration;
-use shell::parse::{self, NotSet, Pipeline, When};
+use shell::parse::{self, Meaningless, Pipeline, When};
 use shell::paths;
 use shell::variables::Variables;
 use sing_sdk::Error;
@@ -183,8 +184,8 @@ impl Session {
             if due {
                 self.variables.status = match self.pipeline(&pipeline) {
                     Ok(status) => status,
-                    Err(not_set) => {
-                        self.say(&not_set.to_string());
+                    Err(meaningless) => {
+                        self.say(&meaningless.to_string());
                         status::USAGE
                     }
                 };
@@ -195,11 +196,20 @@ impl Session {
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<i32, NotSet> {
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<i32, Meaningless> {
         if let Some(status) = self.set(pipeline)? {
             return Ok(status);
         }
-        let word = |word: &parse::Word| word.expand(&self.variables);
+        // Of all words together: each may have variables.
+        let bytes = Cell::new(0);
+        let word = |word: &parse::Word| {
+            let text = word.expand(&self.variables)?;
+            bytes.set(bytes.get() + text.len());
+            match bytes.get() > words::ALL_BYTES {
+                true => Err(Meaningless::TooMany(words::ALL_BYTES)),
+                false => Ok(text),
+            }
+        };
         let path = |path: &parse::Word| Ok(paths::whole(&self.directory, &word(path)?));
         let output = |o: &parse::Output| Ok((path(&o.path)?, o.append));
         let expand = |c: &parse::Command| {
@@ -229,7 +239,7 @@ impl Session {
     }
 
     /// Sets variables, if that is what a pipeline asks for; returns its status.
-    fn set(&mut self, pipeline: &Pipeline) -> Result<Option<i32>, NotSet> {
+    fn set(&mut self, pipeline: &Pipeline) -> Result<Option<i32>, Meaningless> {
         let begins = |c: &parse::Command| c.words.first().and_then(parse::Word::sets).is_some();
         if !pipeline.commands.iter().any(begins) {
             return Ok(None);
@@ -292,12 +302,16 @@ impl Session {
     }
 
     fn start(&mut self, mut commands: Vec<Stage>, files: &Files, background: bool) -> i32 {
-        match words::doers(&mut commands, &mut self.names, &self.directory) {
+        match words::doers(self, &mut commands) {
             Ok(doers) => self.launch(commands, doers, files, background),
             Err((number, refused)) => {
                 let (text, status) = match refused {
                     words::Refused::Words(text) => (text, status::USAGE),
                     words::Refused::Program(failed) => reason(&failed),
+                    words::Refused::Interrupted => {
+                        self.interrupted = true;
+                        return stop::INTERRUPTED;
+                    }
                 };
                 // What the last one writes goes where the pipeline's output goes; nobody reads what
                 // another would.

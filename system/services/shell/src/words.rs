@@ -6,16 +6,23 @@
 //! again, by the same code, since a shell is not the only one that starts programs.
 
 use crate::builtins::{self, Builtin};
+use crate::console::Console;
 use crate::files::Stage;
+use crate::session::Session;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 use shell::variables::Variables;
 use shell::{nearby, paths};
-use sing_sdk::names::Names;
+use sing_sdk::Error;
+use sing_sdk::contracts::{JobContract, Refusal};
 use sing_sdk::pattern;
-use sing_sdk::process::{self, Manifest, NotMade, StartupEndpoint};
+use sing_sdk::process::{
+    self, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Manifest, NotMade, StartupEndpoint,
+};
+use sing_sdk::time;
 use sing_sdk::usage::parameters::{self, Declaration, Kind, Parameter};
 
 /// Who does a command.
@@ -41,6 +48,8 @@ pub enum Refused {
     Words(String),
     /// The program of one cannot be started.
     Program(NotMade),
+    /// Ctrl-C came while names were looked for.
+    Interrupted,
 }
 
 /// The manifest of a program.
@@ -74,13 +83,10 @@ pub fn parameters(manifest: &Manifest) -> Option<Result<&[Parameter], String>> {
 
 /// Who does each command, if the arguments of all are right; else the first one that is refused, by
 /// its number. Arguments that are paths, by the declarations, become whole ones.
-pub fn doers(
-    commands: &mut [Stage],
-    names: &mut Names,
-    directory: &str,
-) -> Result<Vec<Doer>, (usize, Refused)> {
+pub fn doers(session: &mut Session, commands: &mut [Stage]) -> Result<Vec<Doer>, (usize, Refused)> {
+    let mut looking = Looking::default();
     let all = commands.iter_mut().enumerate();
-    all.map(|(i, c)| doer(c, names, directory).map_err(|refused| (i, refused)))
+    all.map(|(i, c)| doer(session, c, &mut looking).map_err(|refused| (i, refused)))
         .collect()
 }
 
@@ -88,16 +94,17 @@ pub fn doers(
 /// chosen.
 const LISTS: &str = "ls";
 
-fn doer(stage: &mut Stage, names: &mut Names, directory: &str) -> Result<Doer, Refused> {
+fn doer(session: &mut Session, stage: &mut Stage, looking: &mut Looking) -> Result<Doer, Refused> {
     let name = stage.words[0].clone();
     if let Some(builtin) = builtins::find(&name) {
-        expand::<Parameter>(None, stage, names, directory)?;
+        expand::<Parameter>(None, stage, session, looking)?;
         return Ok(Doer::Builtin(builtin));
     }
     let manifest = manifest(&name).map_err(Refused::Program)?;
     let declared = parameters(&manifest);
     let all = declared.as_ref().and_then(|all| all.as_ref().ok());
-    expand(all.copied(), stage, names, directory)?;
+    expand(all.copied(), stage, session, looking)?;
+    let directory = session.directory.as_str();
     let words = &mut stage.words;
     let name = name.as_str();
     match declared {
@@ -118,7 +125,73 @@ fn doer(stage: &mut Stage, names: &mut Names, directory: &str) -> Result<Doer, R
             }
         },
     }
+    let given = arguments(words, &manifest, &session.variables);
+    // Each has its length before it.
+    let bytes = given.iter().map(|word| word.len() + 4).sum::<usize>();
+    if given.len() > MAX_ARGUMENTS as usize || bytes > ALL_BYTES {
+        return Err(Refused::Words(format!(
+            "{name}: would have {} arguments of {bytes} bytes, with what is exported; a process has \
+             {MAX_ARGUMENTS} of {ALL_BYTES} at most",
+            given.len()
+        )));
+    }
     Ok(Doer::Program(Box::new(manifest)))
+}
+
+/// The most bytes of the words of a pipeline, and of the arguments of a process.
+pub const ALL_BYTES: usize = MAX_ARGUMENT_BYTES as usize;
+
+/// How long the names that match are looked for, for all commands of a pipeline.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A look for names that match, which begins with the first word that has wildcards.
+#[derive(Default)]
+struct Looking {
+    begun: Option<Begun>,
+}
+
+struct Begun {
+    until: Duration,
+    /// The channel over which the console tells of Ctrl-C; none where no person can type it.
+    told: Option<JobContract::Exp<JobContract::Start>>,
+}
+
+impl Looking {
+    /// Begins, if it has not.
+    fn begin(&mut self, console: &mut Console) -> &Begun {
+        self.begun.get_or_insert_with(|| Begun {
+            until: time::uptime() + PATIENCE,
+            told: match console.is_terminal() {
+                // Where this fails, the time ends it.
+                true => console.foreground(false).ok().map(|f| f.job),
+                false => None,
+            },
+        })
+    }
+}
+
+impl Begun {
+    /// Whether it may go on with a word.
+    fn goes_on(&self, word: &str) -> Result<(), Refused> {
+        if self.told.as_ref().is_some_and(|told| told.is_ready()) {
+            return Err(Refused::Interrupted);
+        }
+        match time::uptime() < self.until {
+            true => Ok(()),
+            false => Err(Refused::Words(format!(
+                "{word}: the names that match are not found within {} seconds; begin further down",
+                PATIENCE.as_secs()
+            ))),
+        }
+    }
+}
+
+/// Whether an error says that there is no directory in which to look, so that nothing matches.
+fn is_nowhere(error: Error) -> bool {
+    matches!(
+        error,
+        Error::NotFound | Error::Refused(Refusal::NotADirectory)
+    )
 }
 
 /// The most names that the wildcards of a command stand for, and the most bytes in them: a process
@@ -126,15 +199,16 @@ fn doer(stage: &mut Stage, names: &mut Names, directory: &str) -> Result<Doer, R
 const NAMES: usize = 4000;
 const BYTES: usize = 256 << 10;
 
-/// Puts the names that match in the place of words with wildcards. A word that nothing matches stays
-/// as it is. So does one for a parameter that is a pattern, which the program looks for itself: there
+/// Puts the names that match in the place of words with wildcards: all of them, or the command is
+/// refused. A word that nothing matches stays as it is. So does one for a parameter that is a pattern, which the program looks for itself: there
 /// what was quoted is quoted for it.
 fn expand<D: Declaration>(
     all: Option<&[D]>,
     stage: &mut Stage,
-    names: &mut Names,
-    directory: &str,
+    session: &mut Session,
+    looking: &mut Looking,
 ) -> Result<(), Refused> {
+    let directory = session.directory.as_str();
     let globs = core::mem::take(&mut stage.globs);
     let places = match all {
         Some(all) => parameters::places(all, &stage.words[1..]),
@@ -160,9 +234,15 @@ fn expand<D: Declaration>(
             _ if is_pattern(at) => stage.words.push(pattern::literal(&word)),
             (Some(glob), Some(spec)) => {
                 let before = stage.words.len();
-                // What cannot be looked at has no names that match.
-                for found in names.search(&spec).into_iter().flatten() {
-                    let Ok(found) = found else { break };
+                let looking = looking.begin(&mut session.console);
+                let refused = |error| Refused::Words(format!("{word}: {error}"));
+                for found in session.names.search(&spec).map_err(refused)? {
+                    looking.goes_on(&word)?;
+                    let found = match found {
+                        Ok(found) => found,
+                        Err(error) if stage.words.len() == before && is_nowhere(error) => break,
+                        Err(error) => return Err(refused(error)),
+                    };
                     let name = glob.word(directory, &found.path);
                     (count, bytes) = (count + 1, bytes + name.len());
                     if count > NAMES || bytes > BYTES {

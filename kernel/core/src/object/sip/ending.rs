@@ -250,6 +250,8 @@ fn gone(sip: &'static Sip) {
     sip.memory.take().give();
     DYING.lock().remove(sip);
     sip.gone.store(true, Relaxed);
+    // Its account has paid for what it reads.
+    trace::stop(sip.id());
     sip.account().close();
     let (kind, code) = (sip.end.0.load(Relaxed), sip.end.1.load(Relaxed));
     trace::ended(sip, kind, code);

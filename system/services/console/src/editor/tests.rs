@@ -74,6 +74,10 @@ fn the_history_is_searched() {
         (b"\x12one\x01\x06\x06\x0b\x1b[F2\r", "ec2"),
         // As it was before.
         (b"new\x02\x12one\x07!\r", "ne!w"),
+        // The new line is not lost.
+        (b"new\x12two\x1b[C\x1b[B\x1b[B!\r", "new!"),
+        (b"new\x12zzz\x1b[C\x1b[A\x1b[B!\r", "new!"),
+        (b"new\x1b[A\x12two\x1b[C\x1b[B\x1b[B!\r", "new!"),
         // Nothing is found: the line stays.
         (b"new\x12zzz\r", "new"),
         (b"\x12\x12\x12new\x7f\x7f\x7f\x07\r", ""),
@@ -129,6 +133,32 @@ fn wide_and_combining_characters_are_edited() {
         e.feed(b, &mut out);
     }
     assert_eq!(out, format!("\r\x1b[K日> {}", "語".repeat(7)));
+}
+
+#[test]
+fn few_characters_combine_in_a_row() {
+    let typed = |text: &str| line(text.as_bytes());
+    let most = |c: &str| String::from("e") + &c.repeat(COMBINING);
+    assert_eq!(typed(&most("\u{301}")), most("\u{301}"));
+    assert_eq!(
+        typed(&format!("e{}x", "\u{301}".repeat(100))),
+        most("\u{301}") + "x"
+    );
+    // Those behind the cursor count, too.
+    let before = "\u{302}".repeat(9);
+    let behind = "\u{301}".repeat(5);
+    assert_eq!(
+        typed(&format!("{behind}x\x01{before}")),
+        "\u{302}".repeat(COMBINING - 5) + &behind + "x"
+    );
+    // What a key draws is bounded, whatever is pasted.
+    let mut e = Editor::new(20, true);
+    e.begin("> ");
+    for b in "e\u{301}".repeat(LONGEST).bytes() {
+        let mut out = String::new();
+        e.feed(b, &mut out);
+        assert!(out.len() < 4 * 20 * (COMBINING + 1), "{}", out.len());
+    }
 }
 
 #[test]

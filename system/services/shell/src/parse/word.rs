@@ -19,6 +19,26 @@ pub(super) enum Part {
     Variable(String),
 }
 
+impl Part {
+    /// What it stands for, and whether that is not quoted.
+    fn text<'a>(
+        &'a self,
+        variables: &'a Variables,
+        status: &'a str,
+    ) -> Result<(&'a str, bool), Meaningless> {
+        Ok(match self {
+            Part::Text(text) => (text, false),
+            Part::Plain(text) => (text, true),
+            Part::Status => (status, false),
+            Part::Variable(name) => {
+                let value = variables.get(name);
+                let not_set = || Meaningless::NotSet(name.clone());
+                (value.ok_or_else(not_set)?, false)
+            }
+        })
+    }
+}
+
 /// A word, before its variables and its `$?` are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
@@ -27,14 +47,33 @@ pub struct Word {
     pub(super) parts: Vec<Part>,
 }
 
-/// There is no variable of this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotSet(pub String);
+/// The most bytes of a word, with what stands for its variables.
+pub const LONGEST: usize = 256 << 10;
 
-impl fmt::Display for NotSet {
+/// Why a word means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaningless {
+    /// There is no variable of this name.
+    NotSet(String),
+    /// It would have more than [`LONGEST`] bytes.
+    TooLong,
+    /// The words of a pipeline would have more than this many bytes together.
+    TooMany(usize),
+}
+
+impl fmt::Display for Meaningless {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.0;
-        write!(f, "${name} is not set; {name}=VALUE does")
+        match self {
+            Meaningless::NotSet(name) => write!(f, "${name} is not set; {name}=VALUE does"),
+            Meaningless::TooLong => write!(
+                f,
+                "a word has {LONGEST} bytes at most, with what stands for its variables"
+            ),
+            Meaningless::TooMany(most) => write!(
+                f,
+                "the words of a pipeline have {most} bytes at most, with what stands for variables"
+            ),
+        }
     }
 }
 
@@ -42,8 +81,8 @@ impl Word {
     /// The word, with what stands for its variables.
     ///
     /// # Errors
-    /// A variable is not set.
-    pub fn expand(&self, variables: &Variables) -> Result<String, NotSet> {
+    /// A variable is not set, or the word would be too long.
+    pub fn expand(&self, variables: &Variables) -> Result<String, Meaningless> {
         let mut out = String::new();
         if let Some(name) = &self.name {
             out.push_str(name);
@@ -62,18 +101,16 @@ impl Word {
     /// The value of such a word; else the word itself.
     ///
     /// # Errors
-    /// A variable is not set.
-    pub fn value(&self, variables: &Variables) -> Result<String, NotSet> {
+    /// A variable is not set, or the word would be too long.
+    pub fn value(&self, variables: &Variables) -> Result<String, Meaningless> {
+        let status = variables.status.to_string();
         let mut out = String::new();
         for part in &self.parts {
-            match part {
-                Part::Text(text) | Part::Plain(text) => out.push_str(text),
-                Part::Status => out.push_str(&variables.status.to_string()),
-                Part::Variable(name) => {
-                    let value = variables.get(name);
-                    out.push_str(value.ok_or_else(|| NotSet(name.clone()))?);
-                }
+            let (text, _) = part.text(variables, &status)?;
+            if out.len() + text.len() > LONGEST {
+                return Err(Meaningless::TooLong);
             }
+            out.push_str(text);
         }
         Ok(out)
     }
@@ -81,26 +118,24 @@ impl Word {
     /// What the word's wildcards mean; `None` if it has none, or gives a variable its value.
     ///
     /// # Errors
-    /// A variable is not set.
-    pub fn glob(&self, variables: &Variables) -> Result<Option<Glob>, NotSet> {
+    /// A variable is not set, or the word would be too long.
+    pub fn glob(&self, variables: &Variables) -> Result<Option<Glob>, Meaningless> {
+        let wild =
+            |part: &Part| matches!(part, Part::Plain(text) if text.contains(['*', '?', '[']));
+        if self.name.is_some() || !self.parts.iter().any(wild) {
+            return Ok(None);
+        }
         let status = variables.status.to_string();
-        let mut chars = Vec::new();
+        let (mut chars, mut bytes) = (Vec::new(), 0);
         for part in &self.parts {
-            let (text, plain) = match part {
-                Part::Text(text) => (text.as_str(), false),
-                Part::Plain(text) => (text.as_str(), true),
-                Part::Status => (status.as_str(), false),
-                Part::Variable(name) => {
-                    let value = variables.get(name);
-                    (value.ok_or_else(|| NotSet(name.clone()))?, false)
-                }
-            };
+            let (text, plain) = part.text(variables, &status)?;
+            bytes += text.len();
+            if bytes > LONGEST {
+                return Err(Meaningless::TooLong);
+            }
             chars.extend(text.chars().map(|c| (c, plain)));
         }
-        Ok(match self.name {
-            Some(_) => None,
-            None => Glob::of(&chars),
-        })
+        Ok(Glob::of(&chars))
     }
 
     pub(super) fn is_number(&self) -> bool {

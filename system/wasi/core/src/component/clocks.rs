@@ -83,6 +83,26 @@ impl<H: Room> Component<H> {
         number.map_err(|_| "asks for random bytes, of which this machine has no source".into())
     }
 
+    /// `get-insecure-random-bytes`: random if there is a source, and else counted from the clock.
+    ///
+    /// # Errors
+    /// For what breaks the canonical ABI.
+    pub fn insecure_bytes(&mut self, len: u64, out: u32) -> Outcome {
+        let len = u32::try_from(len).map_err(|_| "gets more than its memory can hold")?;
+        let at = self.room(1, len as usize)?;
+        if self.wasi.random_get(at, len).is_err() {
+            let mut number = self.insecure()?;
+            for offset in (0..len).step_by(8) {
+                number = number.wrapping_add(SEED);
+                let mixed = (number ^ (number >> 31)).wrapping_mul(SEED);
+                let bytes = (mixed ^ (mixed >> 29)).to_le_bytes();
+                let piece = bytes.len().min((len - offset) as usize);
+                self.put_at(at, offset, &bytes[..piece])?;
+            }
+        }
+        self.put(out, &super::pair(at, len))
+    }
+
     /// `get-insecure-random-u64`: random if there is a source, and else from the clock.
     ///
     /// # Errors

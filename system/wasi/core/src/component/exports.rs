@@ -100,7 +100,7 @@ macro_rules! component_exports {
                 $crate::component::running::call("wasi:random/insecure-seed#insecure-seed", |component| component.seed(a))
             }
             "wasi:random/insecure#get-insecure-random-bytes" fn p2_random_insecure_get_insecure_random_bytes(a: u64, b: u32) {
-                $crate::component::running::call("wasi:random/insecure#get-insecure-random-bytes", |component| component.random_bytes(a, b))
+                $crate::component::running::call("wasi:random/insecure#get-insecure-random-bytes", |component| component.insecure_bytes(a, b))
             }
             "wasi:random/insecure#get-insecure-random-u64" fn p2_random_insecure_get_insecure_random_u64() -> u64 {
                 $crate::component::running::call("wasi:random/insecure#get-insecure-random-u64", |component| component.insecure())

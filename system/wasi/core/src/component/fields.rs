@@ -73,11 +73,13 @@ impl<H: Room> Component<H> {
         })
     }
 
-    /// Takes a field's value; or that it is none.
+    /// Takes a field's value; or that it is none. The web server's fields are texts: what is no UTF-8 is
+    /// refused, too.
     fn value(&mut self, at: u32, len: u32) -> Outcome<core::result::Result<Vec<u8>, u8>> {
         let value = self.take(at, len, LONGEST)?;
         let wrong = |b: &u8| matches!(b, 0..=8 | 10..=31 | 127);
-        Ok(match value.iter().any(wrong) {
+        let is_text = core::str::from_utf8(&value).is_ok();
+        Ok(match !is_text || value.iter().any(wrong) {
             true => Err(SYNTAX),
             false => Ok(value),
         })

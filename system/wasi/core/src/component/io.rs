@@ -440,10 +440,14 @@ impl<H: Room> Component<H> {
     }
 
     /// What stays when a resource without a descriptor is dropped.
-    pub(super) fn dropped(&mut self, resource: Resource) {
-        if let Resource::OutgoingBody(body) = resource {
+    ///
+    /// # Errors
+    /// If it is a body whose stream has not been dropped.
+    pub(super) fn dropped(&mut self, resource: Resource) -> Outcome {
+        match resource {
             // An answer whose end was not said is none.
-            self.end_body(body, false);
+            Resource::OutgoingBody(body) => self.end_body(body, false),
+            _ => Ok(()),
         }
     }
 }

@@ -117,14 +117,16 @@ impl<H: Room> Component<H> {
     /// Drops a resource, of whatever type.
     ///
     /// # Errors
-    /// If there is none of this number.
+    /// If there is none of this number, or it is a body whose stream has not been dropped.
     pub fn resource_drop(&mut self, handle: u32) -> Outcome {
         let resource = self.table.take(handle)?;
         match resource.descriptor() {
-            Some(fd) => self.release(fd),
+            Some(fd) => {
+                self.release(fd);
+                Ok(())
+            }
             None => self.dropped(resource),
         }
-        Ok(())
     }
 
     /// Whether so many bytes from an address on are the program's.

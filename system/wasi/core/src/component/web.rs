@@ -335,18 +335,27 @@ impl<H: Room> Component<H> {
             self.resource_drop(trailers)?;
         }
         self.table.take(body)?;
-        self.end_body(of, true);
+        self.end_body(of, true)?;
         self.put(out, &[0])
     }
 
-    /// Ends a body, whose stream takes nothing more.
-    pub(super) fn end_body(&mut self, body: Body, whole: bool) {
-        // It has been closed, if the component did that.
-        let _ = self.wasi.fd_close(body.fd);
+    /// Ends a body.
+    ///
+    /// # Errors
+    /// If its stream, or a pollable of that, has not been dropped.
+    pub(super) fn end_body(&mut self, body: Body, whole: bool) -> Outcome {
+        if self
+            .uses
+            .get(body.fd as usize)
+            .is_some_and(|uses| *uses > 1)
+        {
+            return Err("ends a body before it has dropped the stream of it".into());
+        }
         self.release(body.fd);
         if let Some(exchange) = self.exchange.as_mut().filter(|_| whole) {
             exchange.finish(body.number);
         }
+        Ok(())
     }
 
     /// `[static]response-outparam.set`, with the response or the number of an error.

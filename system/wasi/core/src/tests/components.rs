@@ -494,6 +494,7 @@ fn a_request_is_answered() {
     for (name, value, why) in [
         (&b"a b"[..], &b"x"[..], 0),
         (b"x", b"a\nb", 0),
+        (b"x", b"\xe9", 0),
         (b"Transfer-Encoding", b"chunked", 1),
     ] {
         let (name, value) = (put(&mut world, PATH, name), put(&mut world, OTHER, value));
@@ -513,10 +514,8 @@ fn a_request_is_answered() {
     let stream = ok(&mut world, done);
     let (at, len) = put(&mut world, DATA, b"answer");
     world.write(stream, at, len, true, OUT).unwrap();
+    world.resource_drop(stream).unwrap();
     world.body_end(body, None, OUT).unwrap();
-    // The stream outlives the body, and takes nothing.
-    world.write(stream, at, len, true, OUT).unwrap();
-    assert_eq!(get(&mut world, OUT, 1), [1]);
     let answered = answered.borrow();
     assert_eq!((answered.status, answered.body), (201, Some(1)));
     assert_eq!(
@@ -541,6 +540,53 @@ fn a_body_that_is_dropped_is_not_whole() {
     let (_, place, answered) = asked(&mut world, &[]);
     world.respond(place, Err(38)).unwrap();
     assert_eq!(answered.borrow().refused, Some(38));
+}
+
+#[test]
+fn a_body_ends_after_its_stream() {
+    type End = fn(&mut World, u32) -> Outcome;
+    let ends: [End; 2] = [
+        |world, body| world.body_end(body, None, OUT),
+        |world, body| world.resource_drop(body),
+    ];
+    for end in ends {
+        for pollable in [false, true] {
+            let mut world = component().world;
+            let (_, _, answered) = asked(&mut world, &[]);
+            let fields = world.new_fields().unwrap();
+            let response = world.new_response(fields).unwrap();
+            let done = world.response_body(response, OUT);
+            let body = ok(&mut world, done);
+            let done = world.body_write(body, OUT);
+            let stream = ok(&mut world, done);
+            if pollable {
+                world.subscribe_output(stream).unwrap();
+                world.resource_drop(stream).unwrap();
+            }
+            assert!(trap(end(&mut world, body)).contains("dropped the stream"));
+            assert_eq!(answered.borrow().finished, []);
+        }
+    }
+}
+
+#[test]
+fn insecure_bytes_need_no_source() {
+    let mut world = component().world;
+    world.wasi.host().source = false;
+    assert!(trap(world.random_bytes(20, OUT)).contains("no source"));
+    world.insecure_bytes(20, OUT).unwrap();
+    let first = list(&mut world, OUT);
+    assert_eq!(first.len(), 20);
+    assert!(first[..8] != first[8..16] && first[16..] != [0; 4]);
+    world.wasi.host().now += 1;
+    world.insecure_bytes(20, OUT).unwrap();
+    assert_ne!(list(&mut world, OUT), first);
+    assert!(trap(world.insecure_bytes(u64::MAX, OUT)).contains("memory"));
+    world.wasi.host().source = true;
+    world.insecure_bytes(3, OUT).unwrap();
+    let asked = world.wasi.host().asked * 7;
+    let given = [0, 1, 2].map(|i| (asked + i) as u8 | 1);
+    assert_eq!(list(&mut world, OUT), given);
 }
 
 #[test]
