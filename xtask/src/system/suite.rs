@@ -37,6 +37,8 @@ pub struct Verdict {
     pub name: String,
     /// The reason, if it failed.
     pub failure: Option<String>,
+    /// How long it took; with a boot, if it has one of its own.
+    pub time: Duration,
 }
 
 /// A machine ready to run tests.
@@ -56,9 +58,8 @@ pub struct Suite<'a> {
     pub lanes: usize,
 }
 
-/// How many systems of a machine may run at a time without one's tests being late because of
-/// another: an emulated one takes one processor and waits hardly ever, and its clock counts what it
-/// has done.
+/// How many systems of a machine may run at a time that use the host's ports or cards: those of
+/// emulated machines are forwarded from ports of their own.
 pub fn at_once(machine: Machine) -> usize {
     if machine.is_emulated() {
         lanes::processors()
@@ -111,9 +112,13 @@ impl Suite<'_> {
 
     fn job(&self, job: Job) -> Result<Vec<Verdict>> {
         let mut shared = match job {
-            Job::Alone(test, step) => return Ok(vec![verdict(test, self.alone(test, step)?)]),
+            Job::Alone(test, step) => {
+                let begun = Instant::now();
+                return Ok(vec![verdict(test, self.alone(test, step)?, begun)]);
+            }
             Job::Talk(test, talks, status) => {
-                return Ok(vec![verdict(test, self.talk(test, talks, status)?)]);
+                let begun = Instant::now();
+                return Ok(vec![verdict(test, self.talk(test, talks, status)?, begun)]);
             }
             Job::Shared(tests) => tests,
         };
@@ -236,6 +241,7 @@ impl Suite<'_> {
         let mut deadline = Instant::now() + self.patience(BOOT);
         let mut verdicts = Vec::new();
         for (test, steps) in tests {
+            let begun = Instant::now();
             let mut captures = Captures::new();
             let mut failure = None;
             let mut lost = false;
@@ -260,25 +266,34 @@ impl Suite<'_> {
             verdicts.push(Verdict {
                 name: test.name.clone(),
                 failure,
+                time: begun.elapsed(),
             });
             if lost {
                 return Ok((verdicts, ends));
             }
         }
         if self.sweeps {
+            let begun = Instant::now();
             let failure = match self.step(&mut session, &mut deadline, BOOT) {
                 Ok((_, 0)) => None,
                 Ok((output, _)) => Some(output),
                 Err((_, output)) => Some(format!("the system ended, or was late\n{output}")),
             };
-            let name = SWEEP.to_string();
-            ends.push(Verdict { name, failure });
+            ends.push(Verdict {
+                name: SWEEP.to_string(),
+                failure,
+                time: begun.elapsed(),
+            });
         }
         if self.watched {
+            let begun = Instant::now();
             let (mut output, _) = session.finish(Instant::now() + self.patience(BOOT));
             let failure = self.judge_watch(&mut output).err();
-            let name = WATCHED_NAME.to_string();
-            ends.push(Verdict { name, failure });
+            ends.push(Verdict {
+                name: WATCHED_NAME.to_string(),
+                failure,
+                time: begun.elapsed(),
+            });
         }
         Ok((verdicts, ends))
     }
@@ -340,10 +355,11 @@ impl Suite<'_> {
     }
 }
 
-fn verdict(test: &Test, result: Result<(), String>) -> Verdict {
+fn verdict(test: &Test, result: Result<(), String>, begun: Instant) -> Verdict {
     Verdict {
         name: test.name.clone(),
         failure: result.err(),
+        time: begun.elapsed(),
     }
 }
 

@@ -16,11 +16,15 @@ use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long both boots and all transfers may take. What is lost again and again is sent again after
 /// seconds.
 const TIME: Duration = Duration::from_secs(400);
+/// After this a connection is given up whose other end does not answer, at the latest: 60 s and what its
+/// last repetition waits.
+const GIVES_UP: Duration = Duration::from_secs(130);
 const SEED: u64 = 1;
 
 /// A link, and how many bytes go over it each way; in a run of all cases four times as many.
@@ -107,6 +111,19 @@ fn wait(session: &mut Session, deadline: Instant, word: &str, said: &mut String)
     bail!("the system has not said `{word}`:\n{said}")
 }
 
+/// Tells a system that waits for it at this port of the host that the other is done. It may come there
+/// only when it has given up the other's last answer, which the link has lost.
+fn end(port: u16) {
+    let deadline = Instant::now() + GIVES_UP;
+    while Instant::now() < deadline {
+        if let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+            let _ = stream.read(&mut [0; 1]);
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn play(
     run: &Run,
     images: &[(String, std::path::PathBuf)],
@@ -146,9 +163,7 @@ fn play(
         let ends = [cards[1], link.ends[1]];
         let client = system(run, images, ends, &folder.join("client"), &ask)?;
         let (output, ended) = client.finish(deadline);
-        // It waits for this, unless it has ended before.
-        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, control))
-            .and_then(|mut stream| stream.read(&mut [0; 1]));
+        end(control);
         for word in ["status 0\n", "swept\n"] {
             ensure!(
                 output.contains(word),

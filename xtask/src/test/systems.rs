@@ -5,15 +5,17 @@ use crate::build;
 use crate::disk::Disk;
 use crate::files;
 use crate::image::{self, MemoryMode, Programs};
+use crate::lanes;
 use crate::machine::{Acceleration, Kernel, Launch, Machine};
 use crate::network::Network;
 use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list;
 use crate::system::session::Session;
-use crate::system::suite::{self, Suite};
+use crate::system::suite::{Suite, Verdict};
 use crate::system::watchdog;
 use anyhow::{Context, Result};
+use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,6 +26,9 @@ const QUICK: usize = 6;
 
 /// How long the self-test of a PC may take under emulation.
 const SELFTEST_TIME: Duration = Duration::from_secs(300);
+
+/// From when on a test of the list is named as a slow one.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// Hosted, memories kept in bounds by guard pages.
 pub fn hosted(run: &Run) -> Result<Report> {
@@ -124,12 +129,28 @@ fn with(
         boot: &boot,
         watched,
         sweeps: true,
-        lanes: suite::at_once(machine),
+        // A hosted one waits for much of its time, an emulated one's clock counts what it has done.
+        lanes: lanes::processors(),
     };
-    for verdict in suite.run(&tests)? {
+    let verdicts = suite.run(&tests)?;
+    tell_slowest(&verdicts);
+    for verdict in verdicts {
         report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));
     }
     Ok(report)
+}
+
+/// Says which tests took longest, if they took long: a part that takes minutes is one of a few slow tests.
+fn tell_slowest(verdicts: &[Verdict]) {
+    let mut slow: Vec<_> = verdicts.iter().filter(|v| v.time >= SLOW).collect();
+    slow.sort_by_key(|verdict| Reverse(verdict.time));
+    let slow: Vec<_> = slow
+        .iter()
+        .map(|verdict| format!("{} {:.0} s", verdict.name, verdict.time.as_secs_f64()))
+        .collect();
+    if !slow.is_empty() {
+        println!("  slowest: {}", slow.join(", "));
+    }
 }
 
 /// A system of these programs, with an empty disk if the kernel has none, that runs a script, or

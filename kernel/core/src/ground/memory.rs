@@ -44,7 +44,7 @@ const EMPTIED: usize = 16;
 variables! { forget:
     /// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
     static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
-    /// Pages of slots and stacks in pools.
+    /// Pages of slots and stacks in pools, and those that slots in use keep hidden.
     static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
     /// Pages of loaded code.
     static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
@@ -160,8 +160,8 @@ impl Slot {
         };
         let mut slot = match pooled {
             Some(s) => {
-                POOL_PAGES.sub(s.occupied() / PAGE);
-                count_pages((s.occupied() / PAGE) as i64);
+                POOL_PAGES.sub(s.committed() / PAGE);
+                count_pages((s.committed() / PAGE) as i64);
                 s
             }
             None => Slot::reserve(size)?,
@@ -187,14 +187,15 @@ impl Slot {
     /// true when it is accessible up to there; `None` if memory is short.
     pub(crate) fn raise(&mut self, end: u64, len: u64) -> Option<bool> {
         debug_assert!(end <= len);
-        let (before, mut occupied) = (self.committed(), self.occupied());
+        let before = self.committed();
+        let mut held = self.held();
         // Grow by an eighth at least, so that sequential first touches cause few faults.
         let step = (before / 8).clamp(4 * PAGE, PIECE);
         let most = before + machine::hal().commits_at_once().max(PIECE);
         // What is hidden costs one call of the machine's, however much of it there is.
         let want = end
             .max(before + step)
-            .max(occupied)
+            .max(self.occupied())
             .min(len)
             .min(most)
             .next_multiple_of(PAGE);
@@ -205,11 +206,11 @@ impl Slot {
                     return Some(true);
                 }
                 let done = self.commit(to);
-                count_pages(((self.occupied() as i64) - (occupied as i64)) / PAGE as i64);
+                self.recount(held);
                 if done {
                     return Some(end <= to);
                 }
-                occupied = self.occupied();
+                held = self.held();
             }
             // Memory in the pools is of more use here.
             if !empty_pools() {
@@ -219,18 +220,32 @@ impl Slot {
         None
     }
 
+    /// The pages below the mark, and those that are kept hidden above it.
+    fn held(&self) -> [u64; 2] {
+        let committed = self.committed();
+        [committed, self.occupied() - committed].map(|bytes| bytes / PAGE)
+    }
+
+    /// Counts the pages of a slot in use that has held so many. What it keeps hidden is nothing that
+    /// its SIP has asked for: it counts with the pools.
+    fn recount(&self, [before, hidden_before]: [u64; 2]) {
+        let [now, hidden] = self.held();
+        count_pages(now as i64 - before as i64);
+        POOL_PAGES.add(hidden.wrapping_sub(hidden_before));
+    }
+
     /// Gives memory above `to` back to the machine.
     fn lower(&mut self, to: u64) {
-        let before = self.occupied();
+        let held = self.held();
         self.decommit(to);
-        count_pages(-(((before - self.occupied()) / PAGE) as i64));
+        self.recount(held);
     }
 
     /// Lowers the mark to `to`, above which the memory is zero.
     fn lower_mark(&mut self, to: u64) {
-        let before = self.occupied();
+        let held = self.held();
         self.hide(to);
-        count_pages(-(((before - self.occupied()) / PAGE) as i64));
+        self.recount(held);
     }
 
     /// Gives up to `piece` bytes of an unused memory back to the machine, or clears and hides them.
@@ -274,8 +289,8 @@ impl Slot {
             self.lower(0);
             return;
         }
-        count_pages(-((bytes / PAGE) as i64));
-        POOL_PAGES.add(bytes / PAGE);
+        count_pages(-((self.committed() / PAGE) as i64));
+        POOL_PAGES.add(self.committed() / PAGE);
         #[expect(clippy::disallowed_methods, reason = "there is room")]
         list.push(self);
     }
