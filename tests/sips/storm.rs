@@ -35,8 +35,12 @@ impl State {
         if (then.handles..=then.handles + MEETINGS).contains(&other.memory.handles) {
             then.handles = other.memory.handles;
         }
-        // Fewer pages: nothing is left behind. The kernel gives back what it kept for later.
-        then.used_pages = then.used_pages.min(other.memory.used_pages);
+        // Less than before: nothing is left behind. What was under way when the first state was taken
+        // has ended since.
+        let (was, is) = (&mut then, &other.memory);
+        was.used_pages = was.used_pages.min(is.used_pages);
+        was.allocations = was.allocations.min(is.allocations);
+        was.allocated = was.allocated.min(is.allocated);
         inspect::difference(&then, &other.memory)
     }
 }
