@@ -127,6 +127,7 @@ fn cycles(id: Option<&'static str>, name: impl Into<String>) -> Row {
 }
 
 /// Cycles of each of this many operations.
+#[inline(always)] // What the operation keeps stays in registers, as in a loop that is written out.
 fn timed(count: u32, mut operation: impl FnMut()) -> f64 {
     let start = sing_sdk::time::cycle_count();
     for _ in 0..count {
