@@ -20,6 +20,7 @@ mod disk;
 mod image;
 mod input;
 mod inspect;
+mod kept;
 mod output;
 mod progress;
 mod project;
@@ -76,7 +77,8 @@ fn run(command: Command) -> u8 {
             module,
             out,
             options,
-        } => image::compile(&module, &out, &options),
+            kept,
+        } => image::compile(&module, &out, &options, kept),
         Command::Strip { file, out, names } => strip::run(&file, &out, names),
         Command::Symbols { image, out } => strip::symbols(&image, &out),
         Command::Inspect {

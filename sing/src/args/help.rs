@@ -29,13 +29,13 @@ which puts them into the project's folder `.sing`.",
     About {
         name: "build",
         summary: "builds the project's programs and its system image",
-        usage: "sing build [--json]",
+        usage: "sing build [--json] [--no-cache] [-v]",
         text: "\
 In a project's folder or below it: builds its programs (binaries of its package, and those in C, each in a folder
 below c/), verifies and compiles them, checks that they and the system manifest fit together, and writes
 target/sing/NAME.img. Of an ordinary program it builds and verifies the module. Programs that system.json names and the
-project has not are taken from those in this command. --json: says in JSON what has been made. If the Rust target of
-programs is missing, it is installed by rustup.",
+project has not are taken from those in this command. --json: says in JSON what has been made. The code of functions is
+kept for the next time, as by `sing compile`. If the Rust target of programs is missing, it is installed by rustup.",
     },
     About {
         name: "run",
@@ -110,10 +110,10 @@ options there.",
         name: "image",
         summary: "builds a system image of parts",
         usage: "sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
-  [--versions]",
+  [--versions] [--no-cache] [-v]",
         text: "\
 Builds a system image, of one system manifest or of several that belong together. A program may be an image or a
-module, which is compiled on the way (--memory, --cpu, --lines and --checks as for `sing compile`). Refused where a program, an
+module, which is compiled on the way (--memory, --cpu, --lines, --checks, --no-cache and -v as for `sing compile`). Refused where a program, an
 endpoint or a contract does not fit, or programs mean different contracts by one name; --versions: they may, and the
 kernel keeps them apart.",
     },
@@ -138,14 +138,16 @@ the SDK, with clang and wasm-ld. The flags are clang's. `sing bind c` makes the 
         summary: "compiles a module to an image",
         usage: "\
 sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]
-    [--unreached leave|keep] [--checks all|none]",
+    [--unreached leave|keep] [--checks all|none] [--no-cache] [-v]",
         text: "\
 Verifies a WebAssembly module and compiles it to an installed image (ELF).
 guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
 information, the image keeps the lines of its text, which crash reports name. Functions that nothing can call are left
 out of the code, unless --unreached keep says otherwise.
 --checks none leaves out tests of bounds, of signatures and of the stack, to measure what they cost. The program can then
-do anything, so a system refuses the image unless it was started with --measure.",
+do anything, so a system refuses the image unless it was started with --measure.
+The code of functions is kept for the next time, where `sing run` keeps programs, unless --no-cache: of a program that
+has changed a little, only the functions that have changed are compiled. -v says how many.",
     },
     About {
         name: "strip",

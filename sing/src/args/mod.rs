@@ -11,6 +11,7 @@ use crate::contracts;
 use crate::disk;
 use crate::image::Request;
 use crate::inspect::View;
+use crate::kept::{Choice, Wanted};
 use crate::project;
 use crate::run;
 use crate::system::Versions;
@@ -37,6 +38,7 @@ pub enum Command {
         module: PathBuf,
         out: PathBuf,
         options: Options,
+        kept: Wanted,
     },
     Strip {
         file: PathBuf,
@@ -155,14 +157,15 @@ fn new(parser: &mut Parser) -> Parsed {
 
 fn build(parser: &mut Parser) -> Parsed {
     let mut json = false;
+    let mut kept = Wanted::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("json") => json = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            other => return Err(other.unexpected()),
+            other => of_cache(other, &mut kept)?,
         }
     }
-    Ok(Command::Project(project::Request::Build { json }))
+    Ok(Command::Project(project::Request::Build { json, kept }))
 }
 
 /// All that follows is cargo's, but for a question that is ours.
@@ -250,10 +253,21 @@ fn analyze(parser: &mut Parser) -> Parsed {
     Ok(Command::Analyze(request))
 }
 
+/// Takes an option about what is kept of compilations.
+fn of_cache(arg: Arg<'_>, kept: &mut Wanted) -> std::result::Result<(), lexopt::Error> {
+    match arg {
+        Arg::Long("no-cache") => kept.cache = Choice::Off,
+        Arg::Short('v') | Arg::Long("verbose") => kept.verbose = true,
+        other => return Err(other.unexpected()),
+    }
+    Ok(())
+}
+
 fn compile(parser: &mut Parser) -> Parsed {
     let mut file = None;
     let mut out = None;
     let mut options = Options::default();
+    let mut kept = Wanted::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
@@ -264,7 +278,7 @@ fn compile(parser: &mut Parser) -> Parsed {
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
             Arg::Long("unreached") => options.unreached = parser.value()?.parse_with(unreached)?,
-            other => return Err(other.unexpected()),
+            other => of_cache(other, &mut kept)?,
         }
     }
     let module = file.ok_or("name a module")?;
@@ -273,6 +287,7 @@ fn compile(parser: &mut Parser) -> Parsed {
         module,
         out,
         options,
+        kept,
     })
 }
 
@@ -355,6 +370,7 @@ fn image(parser: &mut Parser) -> Parsed {
     let mut programs = Vec::new();
     let mut files = Vec::new();
     let mut options = Options::default();
+    let mut kept = Wanted::default();
     let mut versions = Versions::One;
     while let Some(arg) = parser.next()? {
         match arg {
@@ -368,7 +384,7 @@ fn image(parser: &mut Parser) -> Parsed {
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
-            other => return Err(other.unexpected()),
+            other => of_cache(other, &mut kept)?,
         }
     }
     let out = out.ok_or("say where to, with -o OUT")?;
@@ -381,6 +397,7 @@ fn image(parser: &mut Parser) -> Parsed {
         programs,
         files,
         options,
+        kept,
         versions,
     }))
 }

@@ -166,7 +166,16 @@ fn commands_about_projects_are_understood() {
                 kind: Kind::Program,
             },
         ),
-        ("build --json", Request::Build { json: true }),
+        (
+            "build --json -v --no-cache",
+            Request::Build {
+                json: true,
+                kept: Wanted {
+                    cache: Choice::Off,
+                    verbose: true,
+                },
+            },
+        ),
         (
             "new --wasi a",
             Request::New {
@@ -178,7 +187,7 @@ fn commands_about_projects_are_understood() {
         (
             "run --no-cache",
             Request::Run(run::Request {
-                cache: run::Choice::Off,
+                cache: crate::kept::Choice::Off,
                 ..run::Request::default()
             }),
         ),
