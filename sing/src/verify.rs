@@ -4,7 +4,7 @@ use crate::input::{self, Kind};
 use crate::output;
 use sing_compiler::Options;
 use sing_image::elf::Image;
-use sing_image::meta::Linkage;
+use sing_image::meta::{Checks, Linkage};
 use std::path::{Path, PathBuf};
 
 /// Prints a verdict for each file; returns whether all are accepted.
@@ -58,6 +58,13 @@ fn one(file: &Path) -> Result<String, String> {
             }
             if image.meta.linkage != Linkage::Sealed {
                 return Err("an open image, which no system loads".into());
+            }
+            if image.meta.checks == Checks::None {
+                return Err(
+                    "compiled without checks: only a hosted system that was started with --measure \
+                     loads it"
+                        .into(),
+                );
             }
             Ok(describe(
                 "an image of a SIP, whose machine code is not checked",

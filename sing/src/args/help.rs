@@ -167,10 +167,11 @@ Writes an ELF file with the image's code, functions and lines in the form that o
         name: "inspect",
         summary: "shows what a module or an image consists of",
         usage: "\
-sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]",
+sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
+    [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none] [--unreached leave|keep] [--checks all|none]",
         text: "\
 Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-first (with options as for `sing compile`). Of a system image, it lists the programs and files.",
+first, as by `sing compile` with the same --memory, --cpu, --lines, --unreached and --checks. Of a system image, it lists the programs and files.",
     },
     About {
         name: "analyze",
