@@ -68,7 +68,7 @@ fn run(command: Command) -> u8 {
             output::line(concat!("sing ", env!("CARGO_PKG_VERSION")));
             Ok(true)
         }
-        Command::Verify { files } => Ok(verify::run(&files)),
+        Command::Verify { files, json } => Ok(verify::run(&files, json)),
         Command::Limits => {
             verify::limits();
             Ok(true)
@@ -85,7 +85,8 @@ fn run(command: Command) -> u8 {
             file,
             views,
             options,
-        } => inspect::run(&file, &views, &options),
+            json,
+        } => inspect::run(&file, &views, &options, json),
         Command::Analyze(request) => analyze::run(&request),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => {
@@ -99,7 +100,7 @@ fn run(command: Command) -> u8 {
                 done => done,
             }
         }
-        Command::CheckSystem(subject) => check_system::run(&subject),
+        Command::CheckSystem { subject, json } => check_system::run(&subject, json),
         Command::Disk(request) => disk::run(&request),
         Command::Run(request) => match run::run(&request) {
             Ok(status) => return status,

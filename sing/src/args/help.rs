@@ -84,10 +84,11 @@ a conversation, or let two threads have it.",
         name: "check",
         summary: "checks a system, or contracts, without running anything",
         usage: "\
-sing check
-  sing check system SYSTEM.img
-  sing check system --manifest SYSTEM.json... [--bin NAME=FILE]...
+sing check [--json]
+  sing check system [--json] SYSTEM.img
+  sing check system [--json] --manifest SYSTEM.json... [--bin NAME=FILE]...
   sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
+    [--json]
   sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)",
         text: "\
 Without words: builds the project, and checks its system as `check system` does.
@@ -96,7 +97,7 @@ cannot start as it says: parts that are missing, that wait for each other, or th
 contracts: looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
 shortest run that leads to each. Looks at N situations at most. --any: the process may do whatever its
 contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
-a .system file says so itself). --svg: draws the first run.",
+a .system file says so itself). --svg: draws the first run. --json: the result for another program.",
     },
     About {
         name: "boot",
@@ -120,9 +121,9 @@ kernel keeps them apart.",
     About {
         name: "verify",
         summary: "says whether a module or an image may become a process",
-        usage: "sing verify FILE...\n  sing verify --limits",
+        usage: "sing verify [--json] FILE...\n  sing verify --limits",
         text: "\
-Says of each module or image whether it may become a SIP, and if not, why and where.
+Says of each module or image whether it may become a SIP, and if not, why and where. --json: for another program.
 --limits: lists how large a program may be. The kernel applies the same limits.",
     },
     About {
@@ -167,11 +168,13 @@ Writes an ELF file with the image's code, functions and lines in the form that o
         name: "inspect",
         summary: "shows what a module or an image consists of",
         usage: "\
-sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
+sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]] [--json]
     [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none] [--unreached leave|keep] [--checks all|none]",
         text: "\
 Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-first, as by `sing compile` with the same --memory, --cpu, --lines, --unreached and --checks. Of a system image, it lists the programs and files.",
+first, as by `sing compile` with the same --memory, --cpu, --lines, --unreached and --checks. Of a system image, it lists
+the programs and files.
+--json: for another program, with each choice under its name; without --disassemble.",
     },
     About {
         name: "analyze",

@@ -32,6 +32,7 @@ pub enum Command {
     Version,
     Verify {
         files: Vec<PathBuf>,
+        json: bool,
     },
     Limits,
     Compile {
@@ -53,12 +54,16 @@ pub enum Command {
         file: PathBuf,
         views: Vec<View>,
         options: Options,
+        json: bool,
     },
     Analyze(analyze::Request),
     Image(Request),
     Contracts(contracts::Request),
     Check(check::Request),
-    CheckSystem(check::Subject),
+    CheckSystem {
+        subject: check::Subject,
+        json: bool,
+    },
     Run(run::Request),
     Serve(run::serve::Serve),
     Disk(disk::Request),
@@ -207,26 +212,26 @@ fn boot(parser: &mut Parser) -> Parsed {
 
 fn verify(parser: &mut Parser) -> Parsed {
     let mut files = Vec::new();
-    let mut limits = false;
+    let (mut limits, mut json) = (false, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(file) => files.push(file.into()),
             Arg::Long("limits") => limits = true,
+            Arg::Long("json") => json = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }
     }
     if limits {
-        return if files.is_empty() {
-            Ok(Command::Limits)
-        } else {
-            Err("--limits takes no files".into())
+        return match files.is_empty() && !json {
+            true => Ok(Command::Limits),
+            false => Err("--limits takes no files, and no other choice".into()),
         };
     }
     if files.is_empty() {
         return Err("name at least one file".into());
     }
-    Ok(Command::Verify { files })
+    Ok(Command::Verify { files, json })
 }
 
 fn analyze(parser: &mut Parser) -> Parsed {
@@ -330,9 +335,11 @@ fn inspect(parser: &mut Parser) -> Parsed {
     let mut file = None;
     let mut views = Vec::new();
     let mut options = Options::default();
+    let mut json = false;
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("json") => json = true,
             Arg::Long("imports") => views.push(View::Imports),
             Arg::Long("contracts") => views.push(View::Contracts),
             Arg::Long("manifest") => views.push(View::Manifest),
@@ -361,6 +368,7 @@ fn inspect(parser: &mut Parser) -> Parsed {
         file,
         views,
         options,
+        json,
     })
 }
 
@@ -407,21 +415,28 @@ fn check_one(parser: &mut Parser) -> Parsed {
         Some(Arg::Value(what)) if what == "contracts" => false,
         Some(Arg::Value(what)) if what == "system" => true,
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(Arg::Long("json")) => {
+            return match parser.next()? {
+                None => Ok(Command::Project(project::Request::Check { json: true })),
+                Some(other) => Err(other.unexpected()),
+            };
+        }
         Some(other) => return Err(other.unexpected()),
-        None => return Ok(Command::Project(project::Request::Check)),
+        None => return Ok(Command::Project(project::Request::Check { json: false })),
     };
     let mut file = None;
     let mut manifests = Vec::new();
     let mut programs = Vec::new();
     let mut limit = sing_conformance::LIMIT;
     let mut assumptions = sing_conformance::Assumptions::default();
-    let mut svg = None;
+    let (mut svg, mut json) = (None, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
             Arg::Long("manifest") => manifests.push(parser.value()?.into()),
             Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("json") => json = true,
             other if of_system => return Err(other.unexpected()),
             Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
             Arg::Long("any") => assumptions.any.push(parser.value()?.string()?),
@@ -444,13 +459,14 @@ fn check_one(parser: &mut Parser) -> Parsed {
         _ => return Err("name either a file, or --manifest and --bin".into()),
     };
     if of_system {
-        return Ok(Command::CheckSystem(subject));
+        return Ok(Command::CheckSystem { subject, json });
     }
     Ok(Command::Check(check::Request {
         subject,
         limit,
         assumptions,
         svg,
+        json,
     }))
 }
 

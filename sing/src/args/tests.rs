@@ -204,7 +204,8 @@ fn commands_about_projects_are_understood() {
                 arguments: vec!["--".into(), "--nocapture".into()],
             },
         ),
-        ("check", Request::Check),
+        ("check", Request::Check { json: false }),
+        ("check --json", Request::Check { json: true }),
     ] {
         let Ok(Command::Project(request)) = line(text) else {
             panic!("{text}")

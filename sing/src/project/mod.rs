@@ -50,7 +50,9 @@ pub enum Request {
     Test {
         arguments: Vec<OsString>,
     },
-    Check,
+    Check {
+        json: bool,
+    },
 }
 
 /// A project that is there.
@@ -95,9 +97,9 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             }
             None => Ok(1),
         },
-        Request::Check => match assemble::build(root, Wanted::default())? {
+        Request::Check { json } => match assemble::build(root, Wanted::default())? {
             Some(built) => {
-                let sound = check_system::run(&check::Subject::File(built.image))?;
+                let sound = check_system::run(&check::Subject::File(built.image), *json)?;
                 Ok(u8::from(!sound))
             }
             None => Ok(1),
@@ -143,7 +145,10 @@ fn of_ordinary(root: &Path, request: &Request) -> Result<u8, String> {
             file: module,
             ..options.clone()
         }),
-        _ => Ok(u8::from(!verify::run(&[module]))),
+        _ => {
+            let json = matches!(request, Request::Check { json: true });
+            Ok(u8::from(!verify::run(&[module], json)))
+        }
     }
 }
 
