@@ -1,7 +1,8 @@
 //! `sing check contracts`: finds faults between the processes of a system before it runs.
 
 use crate::{input, output, system};
-use sing_conformance::{Assumptions, System, svg};
+use serde_json::{Value, json};
+use sing_conformance::{Assumptions, Outcome, System, chart, svg};
 use sing_contract::Diagnostic;
 use sing_image::elf::Image;
 use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
@@ -52,6 +53,8 @@ pub struct Request {
     pub assumptions: Assumptions,
     /// The file for a drawing of the first finding's run.
     pub svg: Option<PathBuf>,
+    /// Whether another program reads the result.
+    pub json: bool,
 }
 
 /// The result of a check.
@@ -115,11 +118,16 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
     let colour = std::io::stdout().is_terminal();
     let (mut faulty, mut complete) = (false, true);
     let mut drawn = false;
+    let mut all = Vec::new();
     for system in &systems {
         let outcome = sing_conformance::check(system, request.limit);
         faulty |= !outcome.findings.is_empty();
         complete &= outcome.complete;
-        output::report(sing_conformance::report(system, &outcome, colour).trim_end());
+        if request.json {
+            all.push(in_json(system, &outcome));
+        } else {
+            output::report(sing_conformance::report(system, &outcome, colour).trim_end());
+        }
         if let (Some(path), Some(finding), false) = (&request.svg, outcome.findings.first(), drawn)
         {
             let picture = svg::svg(system, &finding.message, &finding.run, &finding.last);
@@ -127,13 +135,43 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
             drawn = true;
         }
     }
-    if request.svg.is_some() && !drawn {
+    if request.json {
+        output::lines(format!("{:#}", Value::Array(all)));
+    } else if request.svg.is_some() && !drawn {
         output::line("nothing to draw: no run leads to a finding");
     }
     Ok(match (faulty, complete) {
         (true, _) => Verdict::Faulty,
         (false, true) => Verdict::Sound,
         (false, false) => Verdict::Unknown,
+    })
+}
+
+/// The result for a system, with each finding as the report has it.
+fn in_json(system: &System, outcome: &Outcome) -> Value {
+    let findings = outcome.findings.iter().map(|finding| {
+        let who = finding.who.iter();
+        let who = who.map(|(process, state)| json!({ "process": process, "state": state }));
+        json!({
+            "kind": finding.kind.name(),
+            "message": finding.message,
+            "report": finding.diagnostic(system).render(false),
+            "notes": finding.notes,
+            "help": finding.help,
+            "who": who.collect::<Vec<_>>(),
+            "run": chart::text(system, &finding.run, &finding.last),
+            "steps": finding.run.len(),
+        })
+    });
+    json!({
+        "system": system.name,
+        "complete": outcome.complete,
+        "situations": outcome.situations,
+        "steps": outcome.steps,
+        "depth": outcome.depth,
+        "findings": findings.collect::<Vec<_>>(),
+        "notes": outcome.notes,
+        "without_behavior": system.assumed().collect::<Vec<_>>(),
     })
 }
 

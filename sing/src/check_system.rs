@@ -3,6 +3,7 @@
 
 use crate::check::Subject;
 use crate::{input, output, system};
+use serde_json::{Value, json};
 use sing_image::manifest::Category;
 use sing_image::plan::{Plan, Planned, Provider, provider_of, providers};
 use sing_image::policy::When;
@@ -11,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Answers for a system; whether it can start as it says.
-pub fn run(subject: &Subject) -> Result<bool, String> {
+pub fn run(subject: &Subject, json: bool) -> Result<bool, String> {
     match subject {
         Subject::File(path) => {
             let bytes = input::read(path)?;
@@ -28,7 +29,13 @@ pub fn run(subject: &Subject) -> Result<bool, String> {
                 .filter(|(path, _)| path.starts_with(BIN))
                 .collect();
             let stored = archive.file(PLAN).unwrap_or_default();
-            Ok(check(path, archive.manifest(), &programs, Some(stored)))
+            Ok(check(
+                path,
+                archive.manifest(),
+                &programs,
+                Some(stored),
+                json,
+            ))
         }
         Subject::Parts {
             manifests,
@@ -37,7 +44,13 @@ pub fn run(subject: &Subject) -> Result<bool, String> {
             let manifest = system::read_all(manifests)?;
             let files = system::compiled(programs)?;
             let name = manifests.first().cloned().unwrap_or_default();
-            Ok(check(&name, &manifest, &system::borrowed(&files), None))
+            Ok(check(
+                &name,
+                &manifest,
+                &system::borrowed(&files),
+                None,
+                json,
+            ))
         }
     }
 }
@@ -48,6 +61,7 @@ fn check(
     manifest: &SystemManifest,
     files: &[(&str, &[u8])],
     stored: Option<&[u8]>,
+    json: bool,
 ) -> bool {
     let name = name.display();
     let inferred = system::plan(manifest, files);
@@ -57,6 +71,12 @@ fn check(
     });
     let plan = match compared {
         Ok(plan) => plan,
+        Err(problems) if json => {
+            let found =
+                json!({ "system": name.to_string(), "starts": false, "problems": problems });
+            output::lines(format!("{found:#}"));
+            return false;
+        }
         Err(problems) => {
             for problem in &problems {
                 output::line(format!("error: {problem}"));
@@ -73,11 +93,72 @@ fn check(
             return false;
         }
     };
+    if json {
+        let found = in_json(&name.to_string(), manifest, &plan, &system::images(files).0);
+        output::lines(format!("{found:#}"));
+        return true;
+    }
     output::lines(answer(manifest, &plan, &system::images(files).0));
     output::line(format!(
         "{name}: nothing is missing, nothing is in the way of anything else"
     ));
     true
+}
+
+/// The answer for another program.
+fn in_json(
+    name: &str,
+    manifest: &SystemManifest,
+    plan: &Plan,
+    images: &system::Images<'_>,
+) -> Value {
+    let started = manifest.start.iter().map(|start| {
+        json!({
+            "name": start.name,
+            "image": start.image,
+            "main": start.main,
+            "essential": start.essential,
+            "supervisor": start.supervisor,
+        })
+    });
+    let services = plan.services.iter().map(|planned| {
+        let service = &planned.service;
+        let places = planned.places.iter();
+        let places = places.map(|p| json!({ "path": p.path, "contract": p.contract }));
+        let needs = planned.needs.iter().filter_map(|n| plan.services.get(*n));
+        json!({
+            "name": service.name,
+            "image": service.image,
+            "on_demand": service.start == When::Demand,
+            "restart": service.restart.name(),
+            "serves": places.collect::<Vec<_>>(),
+            "uses": needs.map(|n| n.service.name.as_str()).collect::<Vec<_>>(),
+        })
+    });
+    let providers = providers(manifest, &system::Installed(images));
+    let apps = images
+        .iter()
+        .filter(|(_, image)| image.manifest.category == Category::App);
+    let programs = apps.map(|(name, image)| {
+        let uses = image.manifest.uses.iter();
+        let uses = uses.map(|u| (u.path.as_str(), provider_of(&providers, &u.path)));
+        let uses: Vec<_> = uses.collect();
+        let served = uses
+            .iter()
+            .map(|(path, by)| json!({ "path": path, "by": by.map(|p| &p.name) }));
+        json!({
+            "name": name,
+            "can_run": uses.iter().all(|(_, by)| by.is_some()),
+            "uses": served.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "system": name,
+        "starts": true,
+        "started": started.collect::<Vec<_>>(),
+        "services": services.collect::<Vec<_>>(),
+        "programs": programs.collect::<Vec<_>>(),
+    })
 }
 
 /// How the plan in an image differs from the one that follows from its manifests.

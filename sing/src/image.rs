@@ -1,5 +1,6 @@
 //! `sing compile` and `sing image`: the commands that write images.
 
+use crate::kept::{Kept, Wanted};
 use crate::{input, output, system};
 use sing_compiler::Options;
 use sing_image::system::{BIN, PLAN};
@@ -18,16 +19,23 @@ pub struct Request {
     pub files: Vec<(String, PathBuf)>,
     /// How modules are compiled.
     pub options: Options,
+    /// Whether compiled functions are kept.
+    pub kept: Wanted,
     /// Whether programs may mean different contracts by one name.
     pub versions: system::Versions,
 }
 
 /// Compiles a module to an image.
-pub fn compile(module: &PathBuf, out: &Path, options: &Options) -> Result<bool, String> {
+pub fn compile(
+    module: &PathBuf,
+    out: &Path,
+    options: &Options,
+    kept: Wanted,
+) -> Result<bool, String> {
     output::is_no_input(out, [module])?;
     let bytes = input::read(module)?;
     let started = Instant::now();
-    let compiled = input::compile(module, &bytes, options)?;
+    let compiled = Kept::open(kept).compile(module, &bytes, options)?;
     let image = input::elf(&compiled, module)?;
     let took = started.elapsed();
     output::write(out, &image)?;
@@ -64,13 +72,14 @@ pub fn system(request: &Request) -> Result<bool, String> {
         .first()
         .map_or_else(String::new, |path| path.display().to_string());
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    let kept = Kept::open(request.kept);
     for (program, path) in &request.programs {
         if program.contains('/') {
             return Err(format!(
                 "--bin {program}: a program's name has no slash in it"
             ));
         }
-        let image = input::image(path, input::read(path)?, &request.options)?;
+        let image = kept.image(path, input::read(path)?, &request.options)?;
         add(&mut files, format!("{BIN}{program}"), image)?;
     }
     let plan = match system::plan_with(&manifest, &system::borrowed(&files), request.versions) {

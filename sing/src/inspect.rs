@@ -1,5 +1,7 @@
 //! `sing inspect`: shows the parts of a module or an image.
 
+mod json;
+
 use crate::{disassemble, input, output};
 use sing_compiler::Options;
 use sing_image::contract::{ContractTable, Direction};
@@ -25,16 +27,24 @@ pub enum View {
 }
 
 /// Prints the views of a file; its sizes if none is named.
-pub fn run(file: &Path, views: &[View], options: &Options) -> Result<bool, String> {
+pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Result<bool, String> {
     let bytes = input::read(file)?;
     if views.is_empty() && bytes.starts_with(MAGIC) {
         let archive = SystemImage::decode(&bytes);
         let archive = archive.map_err(|e| format!("{}: {e}", file.display()))?;
-        archived(&archive, bytes.len());
+        match in_json {
+            true => output::lines(format!("{:#}", json::archived(&archive, bytes.len()))),
+            false => archived(&archive, bytes.len()),
+        }
         return Ok(true);
     }
     let bytes = input::image(file, bytes, options)?;
     let image = Image::decode(&bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+    if in_json {
+        let parts = json::parts(&image, bytes.len(), views)?;
+        output::lines(format!("{parts:#}"));
+        return Ok(true);
+    }
     if views.is_empty() {
         summary(&image, bytes.len());
     }
@@ -173,18 +183,23 @@ fn summary(image: &Image<'_>, file: usize) {
     }
 }
 
+/// The name of an import's kind.
+fn kind_of(kind: &ImportKind) -> &'static str {
+    match kind {
+        ImportKind::Func(_) => "function",
+        ImportKind::Memory(_) => "memory",
+        ImportKind::Table(_) => "table",
+        ImportKind::Global(_) => "global",
+        ImportKind::Tag(_) => "tag",
+    }
+}
+
 fn imports(meta: &Meta) {
     if meta.imports.is_empty() {
         output::line("no imports");
     }
     for import in &meta.imports {
-        let kind = match import.kind {
-            ImportKind::Func(_) => "function",
-            ImportKind::Memory(_) => "memory",
-            ImportKind::Table(_) => "table",
-            ImportKind::Global(_) => "global",
-            ImportKind::Tag(_) => "tag",
-        };
+        let kind = kind_of(&import.kind);
         output::line(format!("{kind} {:?} {:?}", import.module, import.name));
     }
 }

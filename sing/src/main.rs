@@ -20,6 +20,7 @@ mod disk;
 mod image;
 mod input;
 mod inspect;
+mod kept;
 mod output;
 mod progress;
 mod project;
@@ -67,7 +68,7 @@ fn run(command: Command) -> u8 {
             output::line(concat!("sing ", env!("CARGO_PKG_VERSION")));
             Ok(true)
         }
-        Command::Verify { files } => Ok(verify::run(&files)),
+        Command::Verify { files, json } => Ok(verify::run(&files, json)),
         Command::Limits => {
             verify::limits();
             Ok(true)
@@ -76,14 +77,16 @@ fn run(command: Command) -> u8 {
             module,
             out,
             options,
-        } => image::compile(&module, &out, &options),
+            kept,
+        } => image::compile(&module, &out, &options, kept),
         Command::Strip { file, out, names } => strip::run(&file, &out, names),
         Command::Symbols { image, out } => strip::symbols(&image, &out),
         Command::Inspect {
             file,
             views,
             options,
-        } => inspect::run(&file, &views, &options),
+            json,
+        } => inspect::run(&file, &views, &options, json),
         Command::Analyze(request) => analyze::run(&request),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => {
@@ -97,7 +100,7 @@ fn run(command: Command) -> u8 {
                 done => done,
             }
         }
-        Command::CheckSystem(subject) => check_system::run(&subject),
+        Command::CheckSystem { subject, json } => check_system::run(&subject, json),
         Command::Disk(request) => disk::run(&request),
         Command::Run(request) => match run::run(&request) {
             Ok(status) => return status,

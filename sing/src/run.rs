@@ -6,20 +6,17 @@
 //! The hosted kernel, which is a part of this command, runs that image in this process, with the
 //! program's standard streams ([`boot::run`](crate::boot::run)).
 //!
-//! The image is kept for the next run ([`cache`], [`known`]); if that cannot be, it is a file without
-//! a name, which is gone with this process.
+//! The image is kept for the next run ([`crate::kept`]); if that cannot be, it is a file without a
+//! name, which is gone with this process.
 
 mod base;
-mod cache;
 mod image;
-mod known;
-mod pieces;
 pub mod serve;
 
-pub use cache::Choice;
 pub use image::installed;
 
 use crate::boot;
+use crate::kept::Choice;
 use base::{Base, Use};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -211,6 +208,12 @@ fn image_name(file: &Path) -> String {
         .to_string_lossy();
     let name: String = printable(&name).chars().take(LONGEST).collect();
     format!("{name}.wasm")
+}
+
+/// The name of a program: that of its file, without the ending.
+pub fn program_name(file: &Path) -> String {
+    let name = file.file_stem().unwrap_or(file.as_os_str());
+    printable(&name.to_string_lossy())
 }
 
 fn printable(name: &str) -> String {

@@ -2,25 +2,55 @@
 
 use crate::input::{self, Kind};
 use crate::output;
+use serde_json::{Value, json};
 use sing_compiler::Options;
 use sing_image::elf::Image;
-use sing_image::meta::Linkage;
+use sing_image::meta::{Checks, Linkage};
 use std::path::{Path, PathBuf};
 
 /// Prints a verdict for each file; returns whether all are accepted.
-pub fn run(files: &[PathBuf]) -> bool {
+pub fn run(files: &[PathBuf], json: bool) -> bool {
     let mut good = true;
+    let mut all = Vec::new();
     for file in files {
         let name = file.display();
-        match one(file) {
-            Ok(what) => output::line(format!("{name}: {what}")),
-            Err(reason) => {
-                good = false;
-                output::line(format!("{name}: refused: {reason}"));
-            }
+        let verdict = one(file);
+        good &= verdict.is_ok();
+        match verdict {
+            _ if json => all.push(in_json(file, verdict)),
+            Ok(accepted) => output::line(format!("{name}: {}", accepted.text())),
+            Err(reason) => output::line(format!("{name}: refused: {reason}")),
         }
     }
+    if json {
+        output::lines(format!("{:#}", Value::Array(all)));
+    }
     good
+}
+
+/// A file that may become a SIP.
+struct Accepted {
+    /// `module` or `image`.
+    kind: &'static str,
+    what: &'static str,
+    name: String,
+    privileges: Vec<String>,
+    contracts: Vec<String>,
+}
+
+fn in_json(file: &Path, verdict: Result<Accepted, String>) -> Value {
+    let file = file.display().to_string();
+    match verdict {
+        Ok(accepted) => json!({
+            "file": file,
+            "accepted": true,
+            "kind": accepted.kind,
+            "name": accepted.name,
+            "privileges": accepted.privileges,
+            "contracts": accepted.contracts,
+        }),
+        Err(reason) => json!({ "file": file, "accepted": false, "reason": reason }),
+    }
 }
 
 /// Prints how large a program may be.
@@ -30,7 +60,7 @@ pub fn limits() {
     }
 }
 
-fn one(file: &Path) -> Result<String, String> {
+fn one(file: &Path) -> Result<Accepted, String> {
     let bytes = sing_contract::read_bounded(file, input::MOST_BYTES)
         .map_err(|e| format!("cannot be read: {e}"))?;
     match input::kind(&bytes)? {
@@ -41,8 +71,8 @@ fn one(file: &Path) -> Result<String, String> {
                 .map_err(|e| e.strip_prefix(&named).unwrap_or(&e).to_owned())?;
             let verified =
                 sing_compiler::verify(&module, &Options::default()).map_err(|e| e.to_string())?;
-            Ok(describe(
-                "a proper SIP",
+            Ok(accepted(
+                ("module", "a proper SIP"),
                 &verified.manifest,
                 &verified.contracts,
             ))
@@ -59,8 +89,18 @@ fn one(file: &Path) -> Result<String, String> {
             if image.meta.linkage != Linkage::Sealed {
                 return Err("an open image, which no system loads".into());
             }
-            Ok(describe(
-                "an image of a SIP, whose machine code is not checked",
+            if image.meta.checks == Checks::None {
+                return Err(
+                    "compiled without checks: only a hosted system that was started with --measure \
+                     loads it"
+                        .into(),
+                );
+            }
+            Ok(accepted(
+                (
+                    "image",
+                    "an image of a SIP, whose machine code is not checked",
+                ),
                 &image.manifest,
                 &image.contracts,
             ))
@@ -68,22 +108,32 @@ fn one(file: &Path) -> Result<String, String> {
     }
 }
 
-fn describe(
-    what: &str,
+fn accepted(
+    (kind, what): (&'static str, &'static str),
     manifest: &sing_image::manifest::Manifest,
     contracts: &[sing_image::contract::ContractTable],
-) -> String {
-    let list = |names: Vec<&str>| {
-        if names.is_empty() {
-            "none".into()
-        } else {
-            names.join(", ")
-        }
-    };
-    format!(
-        "{what}: {:?}; privileges: {}; contracts: {}",
-        manifest.name,
-        list(manifest.privileges.iter().map(String::as_str).collect()),
-        list(contracts.iter().map(|c| c.name.as_str()).collect())
-    )
+) -> Accepted {
+    Accepted {
+        kind,
+        what,
+        name: manifest.name.clone(),
+        privileges: manifest.privileges.clone(),
+        contracts: contracts.iter().map(|c| c.name.clone()).collect(),
+    }
+}
+
+impl Accepted {
+    fn text(&self) -> String {
+        let list = |names: &[String]| match names {
+            [] => "none".into(),
+            names => names.join(", "),
+        };
+        format!(
+            "{}: {:?}; privileges: {}; contracts: {}",
+            self.what,
+            self.name,
+            list(&self.privileges),
+            list(&self.contracts)
+        )
+    }
 }

@@ -126,6 +126,10 @@ fn an_image_without_checks_is_told_from_others() {
     let (_, text) = sing(&["inspect", image]);
     let part = "left out; runs only in a system that was started with --measure";
     assert!(text.contains(part), "{text}");
+    let (status, text) = sing(&["verify", image]);
+    assert_eq!(status, Some(1), "{text}");
+    let part = "refused: compiled without checks: only a hosted system that was started with";
+    assert!(text.contains(part), "{text}");
 }
 
 #[test]

@@ -29,6 +29,10 @@ const TLS_SYSTEM: &str = "system/tls/service.json";
 /// The program that is built with lines of its text, for the test of these.
 const WITH_LINES: &str = "lines";
 
+/// The variable that says where `sing` keeps the code of functions, and the folder for the system's
+/// own programs: one that has changed a little has most of its code already.
+const CACHE: (&str, &str) = ("SING_CACHE", "kept");
+
 /// How linear memories are kept within their bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryMode {
@@ -118,6 +122,7 @@ pub fn compile(
             let mut command = Command::new(&sing);
             command.arg("compile").arg(&module).arg("-o").arg(&image);
             command.args(["--memory", mode.name()]);
+            command.env(CACHE.0, project.out().join(CACHE.1));
             // The others' lines would be those of the standard library only.
             if program.name != WITH_LINES {
                 command.args(["--lines", "none"]);
@@ -199,6 +204,7 @@ fn further_image(project: &Project, mode: MemoryMode, name: &str, file: &Path) -
     let mut command = Command::new(project.host_binary("sing"));
     command.arg("compile").arg(file).arg("-o").arg(&image);
     command.args(["--memory", mode.name()]);
+    command.env(CACHE.0, project.out().join(CACHE.1));
     cargo::quiet(&mut command, &format!("compiling {name}"))?;
     Ok(image)
 }

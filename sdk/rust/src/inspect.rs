@@ -120,8 +120,12 @@ impl Trace {
     /// Starts tracing events of these kinds alone.
     ///
     /// # Errors
-    /// As [`Trace::start`].
+    /// As [`Trace::start`]; [`Error::BadArgument`] if there are none.
     pub fn of(kinds: &[TraceKind]) -> Result<Trace, Error> {
+        // No kind at all is what stops tracing.
+        if kinds.is_empty() {
+            return Err(Error::BadArgument);
+        }
         let kinds = kinds.iter().fold(0, |all, kind| all | kind.bit());
         error::check(sys::trace_control(kinds)).map(|_| Trace(()))
     }

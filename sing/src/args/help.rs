@@ -29,13 +29,13 @@ which puts them into the project's folder `.sing`.",
     About {
         name: "build",
         summary: "builds the project's programs and its system image",
-        usage: "sing build [--json]",
+        usage: "sing build [--json] [--no-cache] [-v]",
         text: "\
 In a project's folder or below it: builds its programs (binaries of its package, and those in C, each in a folder
 below c/), verifies and compiles them, checks that they and the system manifest fit together, and writes
 target/sing/NAME.img. Of an ordinary program it builds and verifies the module. Programs that system.json names and the
-project has not are taken from those in this command. --json: says in JSON what has been made. If the Rust target of
-programs is missing, it is installed by rustup.",
+project has not are taken from those in this command. --json: says in JSON what has been made. The code of functions is
+kept for the next time, as by `sing compile`. If the Rust target of programs is missing, it is installed by rustup.",
     },
     About {
         name: "run",
@@ -84,10 +84,11 @@ a conversation, or let two threads have it.",
         name: "check",
         summary: "checks a system, or contracts, without running anything",
         usage: "\
-sing check
-  sing check system SYSTEM.img
-  sing check system --manifest SYSTEM.json... [--bin NAME=FILE]...
+sing check [--json]
+  sing check system [--json] SYSTEM.img
+  sing check system [--json] --manifest SYSTEM.json... [--bin NAME=FILE]...
   sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
+    [--json]
   sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)",
         text: "\
 Without words: builds the project, and checks its system as `check system` does.
@@ -96,7 +97,7 @@ cannot start as it says: parts that are missing, that wait for each other, or th
 contracts: looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
 shortest run that leads to each. Looks at N situations at most. --any: the process may do whatever its
 contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
-a .system file says so itself). --svg: draws the first run.",
+a .system file says so itself). --svg: draws the first run. --json: the result for another program.",
     },
     About {
         name: "boot",
@@ -110,19 +111,19 @@ options there.",
         name: "image",
         summary: "builds a system image of parts",
         usage: "sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
-  [--versions]",
+  [--versions] [--no-cache] [-v]",
         text: "\
 Builds a system image, of one system manifest or of several that belong together. A program may be an image or a
-module, which is compiled on the way (--memory, --cpu, --lines and --checks as for `sing compile`). Refused where a program, an
+module, which is compiled on the way (--memory, --cpu, --lines, --checks, --no-cache and -v as for `sing compile`). Refused where a program, an
 endpoint or a contract does not fit, or programs mean different contracts by one name; --versions: they may, and the
 kernel keeps them apart.",
     },
     About {
         name: "verify",
         summary: "says whether a module or an image may become a process",
-        usage: "sing verify FILE...\n  sing verify --limits",
+        usage: "sing verify [--json] FILE...\n  sing verify --limits",
         text: "\
-Says of each module or image whether it may become a SIP, and if not, why and where.
+Says of each module or image whether it may become a SIP, and if not, why and where. --json: for another program.
 --limits: lists how large a program may be. The kernel applies the same limits.",
     },
     About {
@@ -138,14 +139,16 @@ the SDK, with clang and wasm-ld. The flags are clang's. `sing bind c` makes the 
         summary: "compiles a module to an image",
         usage: "\
 sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]
-    [--unreached leave|keep] [--checks all|none]",
+    [--unreached leave|keep] [--checks all|none] [--no-cache] [-v]",
         text: "\
 Verifies a WebAssembly module and compiles it to an installed image (ELF).
 guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
 information, the image keeps the lines of its text, which crash reports name. Functions that nothing can call are left
 out of the code, unless --unreached keep says otherwise.
 --checks none leaves out tests of bounds, of signatures and of the stack, to measure what they cost. The program can then
-do anything, so a system refuses the image unless it was started with --measure.",
+do anything, so a system refuses the image unless it was started with --measure.
+The code of functions is kept for the next time, where `sing run` keeps programs, unless --no-cache: of a program that
+has changed a little, only the functions that have changed are compiled. -v says how many.",
     },
     About {
         name: "strip",
@@ -165,10 +168,13 @@ Writes an ELF file with the image's code, functions and lines in the form that o
         name: "inspect",
         summary: "shows what a module or an image consists of",
         usage: "\
-sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]",
+sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]] [--json]
+    [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none] [--unreached leave|keep] [--checks all|none]",
         text: "\
 Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-first (with options as for `sing compile`). Of a system image, it lists the programs and files.",
+first, as by `sing compile` with the same --memory, --cpu, --lines, --unreached and --checks. Of a system image, it lists
+the programs and files.
+--json: for another program, with each choice under its name; without --disassemble.",
     },
     About {
         name: "analyze",

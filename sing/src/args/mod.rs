@@ -11,6 +11,7 @@ use crate::contracts;
 use crate::disk;
 use crate::image::Request;
 use crate::inspect::View;
+use crate::kept::{Choice, Wanted};
 use crate::project;
 use crate::run;
 use crate::system::Versions;
@@ -31,12 +32,14 @@ pub enum Command {
     Version,
     Verify {
         files: Vec<PathBuf>,
+        json: bool,
     },
     Limits,
     Compile {
         module: PathBuf,
         out: PathBuf,
         options: Options,
+        kept: Wanted,
     },
     Strip {
         file: PathBuf,
@@ -51,12 +54,16 @@ pub enum Command {
         file: PathBuf,
         views: Vec<View>,
         options: Options,
+        json: bool,
     },
     Analyze(analyze::Request),
     Image(Request),
     Contracts(contracts::Request),
     Check(check::Request),
-    CheckSystem(check::Subject),
+    CheckSystem {
+        subject: check::Subject,
+        json: bool,
+    },
     Run(run::Request),
     Serve(run::serve::Serve),
     Disk(disk::Request),
@@ -155,14 +162,15 @@ fn new(parser: &mut Parser) -> Parsed {
 
 fn build(parser: &mut Parser) -> Parsed {
     let mut json = false;
+    let mut kept = Wanted::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("json") => json = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            other => return Err(other.unexpected()),
+            other => of_cache(other, &mut kept)?,
         }
     }
-    Ok(Command::Project(project::Request::Build { json }))
+    Ok(Command::Project(project::Request::Build { json, kept }))
 }
 
 /// All that follows is cargo's, but for a question that is ours.
@@ -204,26 +212,26 @@ fn boot(parser: &mut Parser) -> Parsed {
 
 fn verify(parser: &mut Parser) -> Parsed {
     let mut files = Vec::new();
-    let mut limits = false;
+    let (mut limits, mut json) = (false, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(file) => files.push(file.into()),
             Arg::Long("limits") => limits = true,
+            Arg::Long("json") => json = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }
     }
     if limits {
-        return if files.is_empty() {
-            Ok(Command::Limits)
-        } else {
-            Err("--limits takes no files".into())
+        return match files.is_empty() && !json {
+            true => Ok(Command::Limits),
+            false => Err("--limits takes no files, and no other choice".into()),
         };
     }
     if files.is_empty() {
         return Err("name at least one file".into());
     }
-    Ok(Command::Verify { files })
+    Ok(Command::Verify { files, json })
 }
 
 fn analyze(parser: &mut Parser) -> Parsed {
@@ -250,10 +258,21 @@ fn analyze(parser: &mut Parser) -> Parsed {
     Ok(Command::Analyze(request))
 }
 
+/// Takes an option about what is kept of compilations.
+fn of_cache(arg: Arg<'_>, kept: &mut Wanted) -> std::result::Result<(), lexopt::Error> {
+    match arg {
+        Arg::Long("no-cache") => kept.cache = Choice::Off,
+        Arg::Short('v') | Arg::Long("verbose") => kept.verbose = true,
+        other => return Err(other.unexpected()),
+    }
+    Ok(())
+}
+
 fn compile(parser: &mut Parser) -> Parsed {
     let mut file = None;
     let mut out = None;
     let mut options = Options::default();
+    let mut kept = Wanted::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
@@ -264,7 +283,7 @@ fn compile(parser: &mut Parser) -> Parsed {
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
             Arg::Long("unreached") => options.unreached = parser.value()?.parse_with(unreached)?,
-            other => return Err(other.unexpected()),
+            other => of_cache(other, &mut kept)?,
         }
     }
     let module = file.ok_or("name a module")?;
@@ -273,6 +292,7 @@ fn compile(parser: &mut Parser) -> Parsed {
         module,
         out,
         options,
+        kept,
     })
 }
 
@@ -315,9 +335,11 @@ fn inspect(parser: &mut Parser) -> Parsed {
     let mut file = None;
     let mut views = Vec::new();
     let mut options = Options::default();
+    let mut json = false;
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("json") => json = true,
             Arg::Long("imports") => views.push(View::Imports),
             Arg::Long("contracts") => views.push(View::Contracts),
             Arg::Long("manifest") => views.push(View::Manifest),
@@ -346,6 +368,7 @@ fn inspect(parser: &mut Parser) -> Parsed {
         file,
         views,
         options,
+        json,
     })
 }
 
@@ -355,6 +378,7 @@ fn image(parser: &mut Parser) -> Parsed {
     let mut programs = Vec::new();
     let mut files = Vec::new();
     let mut options = Options::default();
+    let mut kept = Wanted::default();
     let mut versions = Versions::One;
     while let Some(arg) = parser.next()? {
         match arg {
@@ -368,7 +392,7 @@ fn image(parser: &mut Parser) -> Parsed {
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
             Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             Arg::Long("checks") => options.checks = parser.value()?.parse_with(checks)?,
-            other => return Err(other.unexpected()),
+            other => of_cache(other, &mut kept)?,
         }
     }
     let out = out.ok_or("say where to, with -o OUT")?;
@@ -381,6 +405,7 @@ fn image(parser: &mut Parser) -> Parsed {
         programs,
         files,
         options,
+        kept,
         versions,
     }))
 }
@@ -390,21 +415,28 @@ fn check_one(parser: &mut Parser) -> Parsed {
         Some(Arg::Value(what)) if what == "contracts" => false,
         Some(Arg::Value(what)) if what == "system" => true,
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(Arg::Long("json")) => {
+            return match parser.next()? {
+                None => Ok(Command::Project(project::Request::Check { json: true })),
+                Some(other) => Err(other.unexpected()),
+            };
+        }
         Some(other) => return Err(other.unexpected()),
-        None => return Ok(Command::Project(project::Request::Check)),
+        None => return Ok(Command::Project(project::Request::Check { json: false })),
     };
     let mut file = None;
     let mut manifests = Vec::new();
     let mut programs = Vec::new();
     let mut limit = sing_conformance::LIMIT;
     let mut assumptions = sing_conformance::Assumptions::default();
-    let mut svg = None;
+    let (mut svg, mut json) = (None, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
             Arg::Long("manifest") => manifests.push(parser.value()?.into()),
             Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("json") => json = true,
             other if of_system => return Err(other.unexpected()),
             Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
             Arg::Long("any") => assumptions.any.push(parser.value()?.string()?),
@@ -427,13 +459,14 @@ fn check_one(parser: &mut Parser) -> Parsed {
         _ => return Err("name either a file, or --manifest and --bin".into()),
     };
     if of_system {
-        return Ok(Command::CheckSystem(subject));
+        return Ok(Command::CheckSystem { subject, json });
     }
     Ok(Command::Check(check::Request {
         subject,
         limit,
         assumptions,
         svg,
+        json,
     }))
 }
 

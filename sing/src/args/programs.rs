@@ -1,7 +1,7 @@
 //! The command lines of `sing run` and `sing serve`, which take ordinary programs.
 
 use super::{Command, Parsed, set_once};
-use crate::{project, run};
+use crate::{kept, project, run};
 use lexopt::{Arg, Parser, ValueExt as _};
 
 /// The options of `sing run` stand before the module; what follows it is the program's. Without a
@@ -62,7 +62,7 @@ fn of_program(
             let added = request.add_variable(&text);
             added.map_err(|why| format!("--env {text}: {why}"))?;
         }
-        "no-cache" => request.cache = run::Choice::Off,
+        "no-cache" => request.cache = kept::Choice::Off,
         _ => request.verbose = true,
     }
     Ok(())

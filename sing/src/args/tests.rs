@@ -166,7 +166,16 @@ fn commands_about_projects_are_understood() {
                 kind: Kind::Program,
             },
         ),
-        ("build --json", Request::Build { json: true }),
+        (
+            "build --json -v --no-cache",
+            Request::Build {
+                json: true,
+                kept: Wanted {
+                    cache: Choice::Off,
+                    verbose: true,
+                },
+            },
+        ),
         (
             "new --wasi a",
             Request::New {
@@ -178,7 +187,7 @@ fn commands_about_projects_are_understood() {
         (
             "run --no-cache",
             Request::Run(run::Request {
-                cache: run::Choice::Off,
+                cache: crate::kept::Choice::Off,
                 ..run::Request::default()
             }),
         ),
@@ -195,7 +204,8 @@ fn commands_about_projects_are_understood() {
                 arguments: vec!["--".into(), "--nocapture".into()],
             },
         ),
-        ("check", Request::Check),
+        ("check", Request::Check { json: false }),
+        ("check --json", Request::Check { json: true }),
     ] {
         let Ok(Command::Project(request)) = line(text) else {
             panic!("{text}")

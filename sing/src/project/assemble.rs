@@ -3,6 +3,7 @@
 
 use super::cargo::{self, Package, Program};
 use super::{C, PACKAGE, SYSTEM};
+use crate::kept::{Kept, Wanted};
 use crate::{carried, cc, input, output, system};
 use serde_json::json;
 use sing_compiler::Options;
@@ -65,12 +66,13 @@ impl fmt::Display for Built {
 }
 
 /// Builds a project; `None` if something is refused, which has been said.
-pub fn build(root: &Path) -> Result<Option<Built>, String> {
+pub fn build(root: &Path, kept: Wanted) -> Result<Option<Built>, String> {
     let manifest_file = root.join(SYSTEM);
     let manifest = system::read(&manifest_file)?;
     let Some(Sources { package, own }) = sources(root)? else {
         return Ok(None);
     };
+    let kept = Kept::open(kept);
     let mut files = Vec::new();
     let mut programs = Vec::new();
     let mut add = |name: &str, image: Vec<u8>, own| {
@@ -83,14 +85,15 @@ pub fn build(root: &Path) -> Result<Option<Built>, String> {
     };
     for program in &own {
         let module = input::read(&program.module)?;
-        add(&program.name, compiled(&program.module, &module)?, true);
+        let image = compiled(&kept, &program.module, &module)?;
+        add(&program.name, image, true);
     }
     for name in system::images_of(&manifest) {
         if own.iter().any(|program| program.name == name) {
             continue;
         }
         let module = carried::program(name).ok_or_else(|| missing(&manifest_file, name))?;
-        add(name, compiled(Path::new(name), module)?, false);
+        add(name, compiled(&kept, Path::new(name), module)?, false);
     }
     let archive = match system::pack(&manifest, files) {
         Ok(archive) => archive,
@@ -186,12 +189,12 @@ fn in_c(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
 }
 
 /// A program's image. Lines of the standard library's text would be most of one with lines.
-fn compiled(path: &Path, module: &[u8]) -> Result<Vec<u8>, String> {
+fn compiled(kept: &Kept, path: &Path, module: &[u8]) -> Result<Vec<u8>, String> {
     let options = Options {
         lines: false,
         ..Options::default()
     };
-    input::elf(&input::compile(path, module, &options)?, path)
+    input::elf(&kept.compile(path, module, &options)?, path)
 }
 
 /// A program that neither the project nor this command has.

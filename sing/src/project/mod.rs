@@ -18,6 +18,7 @@ mod new;
 mod ordinary;
 mod sdk;
 
+use crate::kept::Wanted;
 use crate::{boot, check, check_system, output, verify};
 use std::ffi::OsString;
 use std::fs;
@@ -42,13 +43,16 @@ pub enum Request {
     },
     Build {
         json: bool,
+        kept: Wanted,
     },
     /// Without a file: the project's program is run.
     Run(crate::run::Request),
     Test {
         arguments: Vec<OsString>,
     },
-    Check,
+    Check {
+        json: bool,
+    },
 }
 
 /// A project that is there.
@@ -82,7 +86,7 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             root.display()
         )),
         Request::Test { arguments } => cargo::test(root, arguments),
-        Request::Build { json } => match assemble::build(root)? {
+        Request::Build { json, kept } => match assemble::build(root, *kept)? {
             Some(built) if *json => {
                 output::line(built.json());
                 Ok(0)
@@ -93,9 +97,9 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             }
             None => Ok(1),
         },
-        Request::Check => match assemble::build(root)? {
+        Request::Check { json } => match assemble::build(root, Wanted::default())? {
             Some(built) => {
-                let sound = check_system::run(&check::Subject::File(built.image))?;
+                let sound = check_system::run(&check::Subject::File(built.image), *json)?;
                 Ok(u8::from(!sound))
             }
             None => Ok(1),
@@ -115,7 +119,7 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             }
             // Said before anything is built, if there is none.
             let mut kernel = boot::kernel()?;
-            let Some(built) = assemble::build(root)? else {
+            let Some(built) = assemble::build(root, Wanted::default())? else {
                 return Ok(1);
             };
             let failed = kernel.arg(built.image).args(&options.arguments).exec();
@@ -132,7 +136,7 @@ fn of_ordinary(root: &Path, request: &Request) -> Result<u8, String> {
         return Ok(1);
     };
     match request {
-        Request::Build { json } => {
+        Request::Build { json, .. } => {
             let said = ordinary::about(&module, *json)?;
             output::line(said);
             Ok(0)
@@ -141,7 +145,10 @@ fn of_ordinary(root: &Path, request: &Request) -> Result<u8, String> {
             file: module,
             ..options.clone()
         }),
-        _ => Ok(u8::from(!verify::run(&[module]))),
+        _ => {
+            let json = matches!(request, Request::Check { json: true });
+            Ok(u8::from(!verify::run(&[module], json)))
+        }
     }
 }
 

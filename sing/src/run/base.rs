@@ -1,12 +1,12 @@
 //! What an ordinary program's system is made of: the services and the adapter, and the kernel.
 //!
 //! A command that is whole has all of it inside. It compiles the services once, and keeps the image
-//! as those of programs are kept ([`super::cache`]). Any other command looks beside itself for what
+//! as those of programs are kept ([`crate::kept`]). Any other command looks beside itself for what
 //! `cargo xtask wasi` has made there.
 
-use super::cache::{Cache, Key};
-use super::{KERNEL, beside, image};
-use crate::{boot, carried, input, system};
+use super::{KERNEL, beside};
+use crate::kept::cache::{Cache, Key};
+use crate::{boot, carried, input, kept, system};
 use sing_compiler::Options;
 use sing_image::system::{BIN, SystemImage, SystemManifest};
 use sing_merge::Kind;
@@ -116,7 +116,7 @@ impl Base {
             b"services",
             self.of.image().as_bytes(),
             env!("CARGO_PKG_VERSION").as_bytes(),
-            &image::command()?,
+            &kept::command()?,
         ]);
         if let Some(bytes) = cache.read(&key) {
             return Ok(bytes);

@@ -1,20 +1,19 @@
 //! The system image of a run: the services of `sing run` and the program, compiled. It is taken
-//! from the cache if the same was compiled before.
+//! from the cache ([`crate::kept`]) if the same was compiled before.
 
 use super::base::{self, Base, Use};
-use super::cache::{Cache, Found, Key};
-use super::known::{self, stamp};
-use super::pieces::Pieces;
-use super::{Request, image_name, nameless, printable};
+use super::{Request, image_name, nameless, program_name};
+use crate::kept::cache::{Cache, Found, Key};
+use crate::kept::known::{self, stamp};
+use crate::kept::{self, Kept, Wanted};
 use crate::output::complain;
 use crate::{input, system};
-use sing_compiler::{Features, Keeper, Options, Stats, Work};
+use sing_compiler::{Features, Options};
 use sing_image::system::{BIN, SystemImage};
 use sing_merge::Kind;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::time::Instant;
 
 /// A program's budget if nothing is said: what 32-bit addresses can reach, and the adapter's memory and records.
 pub const BUDGET: u64 = 5 << 30;
@@ -28,24 +27,18 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         }
     };
     let options = Options::default();
-    let cache = Cache::open(&request.cache);
-    let cache = cache.unwrap_or_else(|why| {
-        if why.unsafe_place || request.verbose {
-            complain(format!(
-                "sing: compiled programs are not kept: {}",
-                why.text
-            ));
-        }
-        None
+    let kept = Kept::open(Wanted {
+        cache: request.cache,
+        verbose: request.verbose,
     });
     // What is kept is run as it is: a program must not write it.
     let directories = request.directories.iter().map(|(host, _)| host.as_path());
-    let cache = cache.filter(|cache| {
+    let cache = kept.cache_unless(|cache| {
         let reached = cache.is_within_reach(directories);
         if reached {
             say("compiled programs are not kept, as it may write where they are".into());
         }
-        !reached
+        reached
     });
     let own = Own::of(base)?;
     let record = own.key_of_record(request, &options);
@@ -92,8 +85,6 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         }
         Found::Nothing => {}
     }
-    let functions = own.key_of_functions(request, &options);
-    let pieces = Pieces::read(&cache, &functions);
     let services = base.bytes(Some(&cache))?;
     let archive = made(
         request,
@@ -101,12 +92,9 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         &module,
         &services,
         &options,
-        Some(&pieces),
+        Some(&cache),
         &say,
     )?;
-    if let Err(why) = pieces.write(&cache, &functions) {
-        say(format!("its functions are not kept: {why}"));
-    }
     match cache.put(&key, &archive) {
         Ok(file) => {
             note(&file);
@@ -144,7 +132,7 @@ impl Own {
             None => base.of.image().into(),
         };
         Ok(Own {
-            command: command()?,
+            command: kept::command()?,
             services,
         })
     }
@@ -179,25 +167,6 @@ impl Own {
             path.as_os_str().as_bytes(),
         ])
     }
-
-    /// The name under which the code of a program's functions is kept: other programs of its name,
-    /// which it is or becomes, have it, too.
-    fn key_of_functions(&self, request: &Request, options: &Options) -> Key {
-        Key::of(&[
-            b"functions",
-            env!("CARGO_PKG_VERSION").as_bytes(),
-            &self.command,
-            format!("{options:?}").as_bytes(),
-            program_name(&request.file).as_bytes(),
-        ])
-    }
-}
-
-/// Which file this command is.
-pub(super) fn command() -> Result<Vec<u8>, String> {
-    let command = std::fs::metadata("/proc/self/exe");
-    let command = command.map_err(|e| format!("cannot find itself: {e}"))?;
-    Ok(stamp(&command).to_vec())
 }
 
 /// The system image with the program in it.
@@ -207,10 +176,9 @@ fn made(
     module: &[u8],
     base: &[u8],
     options: &Options,
-    pieces: Option<&Pieces>,
+    cache: Option<&Cache>,
     say: &dyn Fn(String),
 ) -> Result<Vec<u8>, String> {
-    let started = Instant::now();
     let shown = of.image();
     let base = SystemImage::decode(base).map_err(|e| format!("{shown}: {}", e.message))?;
     let name = base::adapter(sing_merge::kind(module));
@@ -218,19 +186,7 @@ fn made(
     let adapter = adapter.ok_or_else(|| format!("{shown}: has no {name}"))?;
     let budget = request.budget.unwrap_or(BUDGET);
     let merged = merged(&request.file, module, adapter, Some(budget))?;
-    let work = Work {
-        keeper: pieces.map(|pieces| pieces as &dyn Keeper),
-        ..Work::default()
-    };
-    let compiled = input::compile_by(&request.file, &merged, options, &work)?;
-    let Stats {
-        functions, kept, ..
-    } = compiled.stats;
-    say(format!(
-        "compiled in {:.2} s, {} of {functions} functions",
-        started.elapsed().as_secs_f64(),
-        functions.saturating_sub(kept)
-    ));
+    let compiled = kept::compile(cache, &request.file, &merged, options, say)?;
     let program = input::elf(&compiled, &request.file)?;
     let mut files: Vec<(String, Vec<u8>)> =
         vec![(format!("{BIN}{}", image_name(&request.file)), program)];
@@ -269,10 +225,4 @@ fn merged(
     };
     let merged = sing_merge::merge(program, adapter, &options);
     merged.map_err(|e| format!("{}: {e}", file.display()))
-}
-
-/// The name of a program: that of its file, without the ending.
-fn program_name(file: &Path) -> String {
-    let name = file.file_stem().unwrap_or(file.as_os_str());
-    printable(&name.to_string_lossy())
 }

@@ -269,7 +269,8 @@ impl Bench {
                 .arg("compile")
                 .arg(&program.module)
                 .arg("-o")
-                .arg(image);
+                .arg(image)
+                .arg("--no-cache");
             let (seconds, said) = processor_time(&mut command)?;
             all = megabytes(&said)?;
             ours.push(all / seconds);
