@@ -8,7 +8,8 @@
 //! - A file is written beside its place and renamed, and ends with a digest of its name and its
 //!   contents, which is compared before its use, unless its stamp says that it has not changed since
 //!   ([`super::known`]): what is cut short or changed is as if it were not there.
-//! - All files together have at most [`MOST_BYTES`]: the ones used longest ago are removed first.
+//! - All files together have at most [`MOST_BYTES`], each counted as [`LEAST_BYTES`] at least: the ones
+//!   used longest ago are removed first.
 //! - Whatever goes wrong here, the program runs: it is compiled.
 
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags};
@@ -26,6 +27,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most bytes of all kept files.
 const MOST_BYTES: u64 = 1 << 30;
+/// The bytes that a file takes at least, as there is a record for each path of a module.
+const LEAST_BYTES: u64 = 4096;
 /// The variable that names the directory, or is `off`.
 const VARIABLE: &str = "SING_CACHE";
 /// The directory below that of all caches of a user.
@@ -129,6 +132,17 @@ impl Key {
     /// What a digest of contents under this name begins with.
     fn digest(&self) -> Sha256 {
         Sha256::new_with_prefix(self.0)
+    }
+}
+
+/// A point in time by the clock of a file system, as coarse as that is: seconds, and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(i64, i64);
+
+impl Moment {
+    /// That of a file's time.
+    pub fn new(seconds: i64, nanoseconds: i64) -> Moment {
+        Moment(seconds, nanoseconds)
     }
 }
 
@@ -283,6 +297,16 @@ impl Cache {
         Err(last.into())
     }
 
+    /// Now, by the clock that sets the times of kept files: whatever changes later has this time or a
+    /// later one. `None` if that cannot be told.
+    pub fn moment(&self) -> Option<Moment> {
+        let (name, file) = self.new_file().ok()?;
+        // If it stays, it is removed when it is old.
+        let _ = fs::unlinkat(&self.folder, &name, AtFlags::empty());
+        let about = file.metadata().ok()?;
+        Some(Moment(about.ctime(), about.ctime_nsec()))
+    }
+
     /// Removes the files used longest ago while all have too many bytes, but for this one; and what
     /// killed processes have left.
     fn make_room(&self, new: &str) -> io::Result<()> {
@@ -310,7 +334,7 @@ impl Cache {
                 }
                 continue;
             }
-            let bytes = about.st_size as u64;
+            let bytes = (about.st_size as u64).max(LEAST_BYTES);
             all += bytes;
             if name != new {
                 // Where reading leaves no time, the oldest go.

@@ -4,7 +4,7 @@
 use super::base::{self, Base, Use};
 use super::{Request, image_name, nameless, program_name};
 use crate::kept::cache::{Cache, Found, Key};
-use crate::kept::known::{self, stamp};
+use crate::kept::known::{self, Settled, stamp};
 use crate::kept::{self, Kept, Wanted};
 use crate::output::complain;
 use crate::{input, system};
@@ -14,6 +14,7 @@ use sing_merge::Kind;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// A program's budget if nothing is said: what 32-bit addresses can reach, and the adapter's memory and records.
 pub const BUDGET: u64 = 5 << 30;
@@ -42,13 +43,15 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     });
     let own = Own::of(base)?;
     let record = own.key_of_record(request, &options);
-    let before = known::Module::of(&request.file);
-    if let (Some(cache), Some(before)) = (&cache, &before)
-        && let Some((key, file)) = known::find(cache, &record, before)
+    if let Some(cache) = &cache
+        && let Some((key, file)) = known::find(cache, &record, &request.file)
     {
         say(format!("compiled before, {}", cache.path(&key).display()));
         return Ok(file);
     }
+    // Both files' stamps are from before they are read: if one changes meanwhile, it is not known.
+    let moment = cache.as_ref().and_then(Cache::moment);
+    let before = Settled::module(&request.file, SystemTime::now());
     let module = input::read(&request.file)?;
     if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
         return Err(format!(
@@ -68,14 +71,14 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         return without_name(&archive);
     };
     let key = own.key(request, &module, &options);
-    let note = |image: &File| {
-        if let Some(before) = &before {
-            known::note(&cache, &record, (&request.file, before), &key, image);
-        }
-    };
+    // One that was just made is compared with its digest by the next run, which notes it.
+    let kept = cache.unread(&key).zip(moment);
+    let kept = kept.and_then(|(image, moment)| Settled::image(&image, moment));
     match cache.get(&key) {
         Found::Whole(file) => {
-            note(&file);
+            if let (Some(before), Some(kept)) = (&before, &kept) {
+                known::note(&cache, &record, before, &key, kept);
+            }
             say(format!("compiled before, {}", cache.path(&key).display()));
             return Ok(file);
         }
@@ -97,7 +100,6 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     )?;
     match cache.put(&key, &archive) {
         Ok(file) => {
-            note(&file);
             say(format!("kept as {}", cache.path(&key).display()));
             Ok(file)
         }

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// The status of a system whose output nobody reads any more (`sing_abi::exit::machine`).
 const NOBODY_READS: i32 = 167;
+/// After so long without a change a module's stamp counts.
+const SETTLED: Duration = Duration::from_millis(3100);
 
 /// Makes the modules and runs them.
 pub fn check(run: &Run) -> Result<Report> {
@@ -302,7 +304,7 @@ fn echoed(address: &str, data: &[u8]) -> Result<()> {
 }
 
 /// The second run of a module takes what the first compiled; another module, or a changed file of
-/// the cache, does not.
+/// the cache, does not, whether or not both files are known by their stamps.
 fn compiled_once(machine: &Ordinary<'_>) -> Result<()> {
     let cache = machine.folder.join("kept");
     let module = machine.folder.join("program.wasm");
@@ -316,16 +318,20 @@ fn compiled_once(machine: &Ordinary<'_>) -> Result<()> {
     run(&["-v"], 7, &["compiled before"])?;
     run(&["-v", "--no-cache"], 7, &["compiled in"])?;
     let kept = largest_file(&cache)?;
-    let mut bytes = fs::read(&kept)?;
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&kept, &bytes)?;
-    run(
-        &["-v"],
-        7,
-        &["its contents have changed", "compiled in", "kept as"],
-    )?;
+    let changed = ["its contents have changed", "compiled in", "kept as"];
+    let bytes = spoil(&kept)?;
+    run(&["-v"], 7, &changed)?;
     run(&["-v"], 7, &["compiled before"])?;
+    // The module's stamp counts from now on: the next run leaves a record, the one after it reads that.
+    std::thread::sleep(SETTLED);
+    run(&["-v"], 7, &["compiled before"])?;
+    let files = fs::read_dir(&cache)?.count();
+    ensure!(files == 3, "{files} files: image, functions and record");
+    run(&["-v"], 7, &["compiled before"])?;
+    spoil(&kept)?;
+    run(&["-v"], 7, &changed)?;
+    run(&["-v"], 7, &["compiled before"])?;
+    let middle = bytes.len() / 2;
     fs::write(&kept, &bytes[..middle])?;
     run(&["-v"], 7, &["is not used", "compiled in", "kept as"])?;
     // Of another program, which has the name, only what is different is compiled: not the adapter.
@@ -345,6 +351,15 @@ fn compiled_once(machine: &Ordinary<'_>) -> Result<()> {
         "{anew} of {all} functions were compiled"
     );
     run(&["-v"], 0, &["compiled before"])
+}
+
+/// Changes a byte in the middle of a file: its bytes.
+fn spoil(file: &Path) -> Result<Vec<u8>> {
+    let mut bytes = fs::read(file)?;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(file, &bytes)?;
+    Ok(bytes)
 }
 
 /// Programs run without a cache, too; one that others could reach is not used, which is said.

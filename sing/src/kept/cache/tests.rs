@@ -169,7 +169,7 @@ fn the_files_used_longest_ago_go() {
         std::fs::write(place.0.join(name), "half").unwrap();
     }
     age(&place.0.join(".1-1.new"), 0);
-    cache.most = 2 * (1000 + TAIL) as u64;
+    cache.most = 2 * LEAST_BYTES;
     cache.put(&keys[3], &[1; 1000]).unwrap();
     let mut left = vec![keys[0].file(), keys[3].file()];
     left.extend([".2-2.new".into(), "not ours".into()]);

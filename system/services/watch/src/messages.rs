@@ -16,8 +16,10 @@ use sing_sdk::inspect::{Channel, Contract, Process, TraceEvent, TraceKind};
 
 /// The most that are kept.
 pub const KEPT: usize = 8_192;
-/// The most processes whose names are known, those of the highest numbers: they are the latest.
+/// The most processes whose names are known: those that were heard of last.
 const NAMES: usize = 4_096;
+/// As many are left of too many.
+const NAMES_LEFT: usize = NAMES / 4 * 3;
 /// The most that a viewer is shown at once, the latest.
 const ROWS: usize = 200;
 /// The most bytes of an event.
@@ -104,6 +106,14 @@ enum What {
     },
 }
 
+/// The name of a process.
+#[derive(Debug)]
+struct Name {
+    text: String,
+    /// When it was last heard of, by [`Messages::heard`].
+    heard: u64,
+}
+
 /// All of it.
 #[derive(Debug)]
 pub struct Messages {
@@ -112,7 +122,9 @@ pub struct Messages {
     /// By number.
     contracts: Vec<Contract>,
     images: Vec<String>,
-    names: BTreeMap<u32, String>,
+    names: BTreeMap<u32, Name>,
+    /// How often something was heard of a process.
+    heard: u64,
     /// The processes that carry the page.
     carriers: Vec<u32>,
     entries: VecDeque<Entry>,
@@ -143,6 +155,7 @@ impl Messages {
             images,
             strange: Strange::default(),
             names: BTreeMap::new(),
+            heard: 0,
             carriers: Vec::new(),
             entries: VecDeque::new(),
             first: 0,
@@ -190,12 +203,27 @@ impl Messages {
     }
 
     fn name(&mut self, id: u32, name: &str) {
-        if self.names.get(&id).is_none_or(|known| known != name) {
-            self.names.insert(id, name.into());
-            if self.names.len() > NAMES {
-                self.names.pop_first();
-            }
+        if self.hear(id) && self.names.get(&id).is_some_and(|known| known.text == name) {
+            return;
         }
+        let name = Name {
+            text: name.into(),
+            heard: self.heard,
+        };
+        self.names.insert(id, name);
+        if self.names.len() > NAMES {
+            // Many at once, as each of them is looked at.
+            let mut heard: Vec<u64> = self.names.values().map(|name| name.heard).collect();
+            let (_, oldest, _) = heard.select_nth_unstable(self.names.len() - NAMES_LEFT);
+            self.names.retain(|_, name| name.heard >= *oldest);
+        }
+    }
+
+    /// Notes that a process does something: whether its name is known.
+    fn hear(&mut self, id: u32) -> bool {
+        self.heard += 1;
+        let name = self.names.get_mut(&id);
+        name.map(|name| name.heard = self.heard).is_some()
     }
 
     /// Keeps what the kernel has traced.
@@ -229,8 +257,9 @@ impl Messages {
             if event.sip == self.me || to == self.me {
                 continue;
             }
-            let known = |id| id == 0 || self.names.contains_key(&id);
-            self.strange.process |= !known(event.sip) || !known(to);
+            for id in [event.sip, to] {
+                self.strange.process |= id != 0 && !self.hear(id);
+            }
             if let What::Message { contract, .. } = what {
                 let at = self.contracts.binary_search_by_key(&contract, |c| c.id);
                 self.strange.contract |= at.is_err();
@@ -264,7 +293,7 @@ impl Messages {
             return false;
         }
         let mut wants = |id: u32| {
-            let name = || self.names.get(&id).map_or("", String::as_str);
+            let name = || self.names.get(&id).map_or("", |name| &name.text);
             *known.entry(id).or_insert_with(|| filter.wants(id, name()))
         };
         filter.of.is_empty() || wants(entry.from) || wants(entry.to)
@@ -304,7 +333,7 @@ impl Messages {
         let names = ids.iter().filter_map(|id| self.names.get_key_value(id));
         event.table("names", NAME_BYTES, 0, names, |row, (id, name)| {
             row.number("id", (*id).into());
-            row.text("name", name);
+            row.text("name", &name.text);
         });
         event.table("rows", ROW_BYTES, 0, rows, |row, entry| {
             self.row(row, entry);

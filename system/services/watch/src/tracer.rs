@@ -72,6 +72,12 @@ impl Recording {
         }
         Ok(())
     }
+
+    /// The place behind all that the kernel has traced.
+    fn taken(&mut self) -> Result<Cursor, Error> {
+        self.take()?;
+        Ok(self.messages.cursor())
+    }
 }
 
 /// A viewer of messages, as long as there is one.
@@ -101,12 +107,16 @@ impl Tracer {
     /// Why nothing can be recorded.
     pub fn watch(self: &Arc<Self>, filter: Filter) -> Result<Watcher, Error> {
         let mut state = self.0.lock();
-        if state.on.is_none() {
-            state.on = Some(Recording::begin()?);
-        }
-        let recording = state.on.as_mut().ok_or(Error::BadState)?;
-        recording.take()?;
-        let cursor = recording.messages.cursor();
+        let cursor = match &mut state.on {
+            Some(recording) => recording.taken()?,
+            None => {
+                // It is kept when nothing can fail any more: without a watcher nobody would end it.
+                let mut recording = Recording::begin()?;
+                let cursor = recording.taken()?;
+                state.on = Some(recording);
+                cursor
+            }
+        };
         state.watchers += 1;
         Ok(Watcher {
             of: Arc::clone(self),

@@ -23,8 +23,6 @@ pub struct Served {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// Its configuration, but for the port.
     pub config: String,
-    /// Whether programs may fail at requests.
-    pub failed: bool,
 }
 
 /// Has a server asked at its port, under a name of the test; in the end all its requests are over, and
@@ -85,12 +83,7 @@ fn judge(
     let (output, ended) = session.finish(deadline);
     asked.with_context(|| output.clone())?;
     told?;
-    let failed = if served.failed {
-        ""
-    } else {
-        "failed       0\n"
-    };
-    for wanted in ["swept\n", "busy         0\n", failed] {
+    for wanted in ["swept\n", "busy         0\n"] {
         let is_there = output.contains(wanted);
         ensure!(is_there, "no `{}`, {ended:?}\n{output}", wanted.trim());
     }

@@ -143,6 +143,39 @@ fn what_is_not_known_is_said_once() {
     );
 }
 
+/// However many clients come and go, the servers that they ask keep their names, though they are the
+/// oldest; who has ended is forgotten.
+#[test]
+fn names_of_the_oldest_stay_as_long_as_they_are_heard_of() {
+    let mut all = messages("server");
+    let mut cursor = all.cursor();
+    for client in 100..20_100 {
+        all.note(&[
+            event(TraceKind::Create, 1, client, 0, 1),
+            sent(client, 2, 0),
+            event(TraceKind::End, client, client, 2, 7),
+        ]);
+    }
+    assert_eq!(all.take_strange(), Strange::default());
+    let text = all.event(&mut cursor, &Filter::new("2", false));
+    let text = text.expect("an event");
+    assert!(text.contains("{\"id\":2,\"name\":\"server\"}"), "{text}");
+    // One that is not heard of is asked for when it is.
+    for (id, is_strange) in [
+        (1, false),
+        (2, false),
+        (20_099, false),
+        (3, true),
+        (100, true),
+    ] {
+        all.note(&[sent(id, 0, 0)]);
+        assert_eq!(all.take_strange().process, is_strange, "{id}");
+    }
+    all.learn_names(&[process(3, "server")]);
+    all.note(&[sent(3, 0, 0)]);
+    assert!(!all.take_strange().process);
+}
+
 #[test]
 fn messages_of_the_service_and_of_the_pages_way_are_left_out() {
     let mut all = messages("name");
