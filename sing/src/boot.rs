@@ -28,6 +28,8 @@ pub struct System {
     pub directories: Vec<(PathBuf, String)>,
     /// Whether it may listen at the loopback.
     pub listens: bool,
+    /// Whether the functions of its programs are written for `perf`.
+    pub perf_map: bool,
 }
 
 /// Runs it in this process, of which this must be the only thread; the kernel ends it with the
@@ -50,6 +52,7 @@ pub fn run(system: System) -> Result<u8, String> {
             true => HostSockets::Loopback,
             false => HostSockets::None,
         },
+        perf_map: system.perf_map,
     };
     command::one_program("sing run", system)
 }

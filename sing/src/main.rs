@@ -17,6 +17,7 @@ mod completions;
 mod contracts;
 mod disassemble;
 mod disk;
+mod gdb;
 mod image;
 mod input;
 mod inspect;
@@ -102,6 +103,7 @@ fn run(command: Command) -> u8 {
         }
         Command::CheckSystem { subject, json } => check_system::run(&subject, json),
         Command::Disk(request) => disk::run(&request),
+        Command::Gdb(request) => gdb::run(&request),
         Command::Run(request) => match run::run(&request) {
             Ok(status) => return status,
             Err(message) => Err(message),

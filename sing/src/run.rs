@@ -53,6 +53,8 @@ pub struct Request {
     pub verbose: bool,
     /// The most bytes of memory of its process, if that is said.
     pub budget: Option<u64>,
+    /// Whether the functions of all programs are written for `perf`.
+    pub perf_map: bool,
 }
 
 impl Request {
@@ -163,6 +165,7 @@ pub fn run(request: &Request) -> Result<u8, String> {
             .map(|((host, _), at)| (host.clone(), at))
             .collect(),
         listens: of == Use::Listen,
+        perf_map: request.perf_map,
     })
 }
 

@@ -7,6 +7,7 @@
 use crate::packages::{self, Tools};
 use crate::project::{Maker, Project};
 use crate::test::bridge::NATS;
+use crate::test::debugger::GDB;
 use crate::test::deploy::PYTHON;
 use crate::test::web::devtools::CHROMIUM;
 use crate::{clang, qemu, toolchain};
@@ -40,6 +41,8 @@ pub struct Needs {
     pub python: Need,
     /// The browser that a test opens the system in.
     pub chromium: Need,
+    /// The debugger.
+    pub gdb: Need,
 }
 
 impl Needs {
@@ -54,6 +57,7 @@ impl Needs {
             nats: Need::No,
             python: Need::No,
             chromium: Need::No,
+            gdb: Need::No,
         }
     }
 }
@@ -93,6 +97,11 @@ impl Without {
         self.reason(&CHROMIUM)
     }
 
+    /// The reason for leaving out the tests with a debugger, if they are left out.
+    pub fn gdb(&self) -> Option<String> {
+        self.reason(&GDB)
+    }
+
     fn reason(&self, tools: &Tools) -> Option<String> {
         let found = self.tools.iter().find(|t| t.name == tools.name)?;
         Some(format!(
@@ -127,6 +136,7 @@ pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
         (&NATS, needs.nats),
         (&PYTHON, needs.python),
         (&CHROMIUM, needs.chromium),
+        (&GDB, needs.gdb),
     ];
     if !in_c(project).is_empty() {
         wanted.push((&clang::TOOLS, needs.clang));

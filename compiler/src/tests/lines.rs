@@ -14,7 +14,7 @@ use sing_image::lines::Table;
 use std::time::{Duration, Instant};
 
 /// A program whose function `$f` traps in the middle of its code.
-fn program() -> Vec<u8> {
+pub(super) fn program() -> Vec<u8> {
     sip("(func $f (param i32) (result i32)
            local.get 0 i32.const 3 i32.add
            local.get 0 i32.div_u i32.const 5 i32.mul)
@@ -40,7 +40,7 @@ fn places(wasm: &[u8]) -> (u64, u64, u64) {
 
 /// Debug sections for the program: `$f` is in line 10 of `main.c`, and its trap in line 3 of
 /// `inline.h`, inlined as `inner` into `outer` in line 12, and that in line 11.
-fn sections(wasm: &[u8], version: u16) -> Vec<(String, Vec<u8>)> {
+pub(super) fn sections(wasm: &[u8], version: u16) -> Vec<(String, Vec<u8>)> {
     let (start, end, trap) = places(wasm);
     let encoding = Encoding {
         format: Format::Dwarf32,
@@ -135,7 +135,7 @@ fn sections(wasm: &[u8], version: u16) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The module with these custom sections behind its own.
-fn with(wasm: &[u8], sections: &[(String, Vec<u8>)]) -> Vec<u8> {
+pub(super) fn with(wasm: &[u8], sections: &[(String, Vec<u8>)]) -> Vec<u8> {
     let number = |n: usize| -> [u8; 5] {
         let part = |i: usize| (n >> (7 * i)) as u8 & 0x7f | if i < 4 { 0x80 } else { 0 };
         std::array::from_fn(part)
@@ -398,51 +398,4 @@ fn hostile_debug_information_takes_no_time() {
         ],
     );
     assert!(said.ends_with("too many units"), "{said}");
-}
-
-#[test]
-fn symbols_for_debuggers_say_the_same_as_the_image() {
-    use gimli::read::{Dwarf, EndianSlice};
-    use object::read::{Object as _, ObjectSection as _, ObjectSymbol as _};
-    let wasm = program();
-    let compiled = compile(&with(&wasm, &sections(&wasm, 5)));
-    let symbols = crate::symbols::file(&compiled.to_elf().unwrap()).unwrap();
-    let file = object::File::parse(&*symbols).unwrap();
-    assert_eq!(file.kind(), object::ObjectKind::Dynamic);
-    let f = file.symbols().find(|s| s.name() == Ok("f")).unwrap();
-    let func = &compiled.meta.funcs[0];
-    assert_eq!(
-        (f.address(), f.size()),
-        (func.offset.into(), func.size.into())
-    );
-    let load = |id: gimli::SectionId| {
-        let section = file.section_by_name(id.name());
-        let bytes = section.map_or(&[][..], |section| section.data().unwrap());
-        Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
-    };
-    let dwarf = Dwarf::load(load).unwrap();
-    let header = dwarf.units().next().unwrap().unwrap();
-    let unit = dwarf.unit(header).unwrap();
-    let mut rows = unit.line_program.clone().unwrap().rows();
-    let table = Table::new(&compiled.lines);
-    let mut expected = table.rows();
-    while let Some((header, row)) = rows.next_row().unwrap() {
-        if row.end_sequence() {
-            assert_eq!(row.address(), compiled.code.len() as u64);
-            continue;
-        }
-        let of_image = expected.next().unwrap();
-        let line = row.line().map_or(0, |line| line.get() as u32);
-        assert_eq!(
-            (row.address(), line),
-            (of_image.offset.into(), of_image.line)
-        );
-        if let Some(place) = table.places(of_image).next() {
-            let name = row.file(header).unwrap().path_name();
-            let name = dwarf.attr_string(&unit, name).unwrap();
-            assert_eq!(Some(name.to_string().unwrap()), place.file);
-        }
-    }
-    assert_eq!(expected.next(), None);
-    assert!(crate::symbols::file(b"no image").is_err());
 }

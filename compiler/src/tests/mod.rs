@@ -16,6 +16,7 @@ mod mutation;
 mod regions;
 mod served;
 mod shaking;
+mod symbols;
 mod vectors;
 
 use crate::{Compiled, MemoryMode, Options, Unreached};

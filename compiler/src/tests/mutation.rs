@@ -5,7 +5,7 @@ use crate::{MemoryMode, Options};
 use sing_image::elf::Image;
 
 /// Pseudo-random numbers, the same in every run (xorshift).
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
@@ -15,7 +15,7 @@ impl Numbers {
         self.0
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 }

@@ -45,6 +45,7 @@ Options:
                             measure what these cost: their programs can do anything to the system and to this process
       --no-preemption       let a thread run until it waits or ends, however long, to measure what quanta cost
       --stress switch       let another thread run at every place where one could, slowly: for tests
+      --perf-map            write the functions of all loaded programs to /tmp/perf-PID.map, which `perf` reads
   -h, --help                print this
   -V, --version             print the version
 
@@ -89,6 +90,8 @@ pub(crate) struct Run {
     pub(crate) measure: bool,
     /// Whether a thread's quantum ends.
     pub(crate) preemption: bool,
+    /// Whether loaded functions are written for `perf`.
+    pub(crate) perf_map: bool,
 }
 
 /// A mistake in the command line.
@@ -227,7 +230,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut sockets = None;
     let mut watch = 0;
     let mut stress = false;
-    let (mut measure, mut preemption) = (false, true);
+    let (mut measure, mut preemption, mut perf_map) = (false, true, false);
     let mut parent = None;
     let image = loop {
         match parser.next()? {
@@ -283,6 +286,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
             }
             Some(Long("measure")) => measure = true,
             Some(Long("no-preemption")) => preemption = false,
+            Some(Long("perf-map")) => perf_map = true,
             Some(Long("stress")) => match parser.value()?.string()? {
                 text if text == STRESS => stress = true,
                 text => return Err(Error::Stress(text)),
@@ -313,6 +317,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         stress,
         measure,
         preemption,
+        perf_map,
     })))
 }
 
@@ -496,6 +501,12 @@ mod tests {
             panic!("not understood")
         };
         assert_eq!(run.watch, 200_000);
+    }
+
+    #[test]
+    fn a_map_for_perf_is_asked_for() {
+        assert!(matches!(run("--perf-map i"), Ok(Command::Run(run)) if run.perf_map));
+        assert!(matches!(run("i --perf-map"), Ok(Command::Run(run)) if !run.perf_map));
     }
 
     #[test]

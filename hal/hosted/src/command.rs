@@ -39,6 +39,8 @@ pub struct OneProgram {
     pub directories: Vec<HostDirectory>,
     /// What the program may do with sockets of the host.
     pub sockets: HostSockets,
+    /// Whether the functions of loaded images are written for `perf` ([`Config::perf_map`]).
+    pub perf_map: bool,
 }
 
 /// Runs it in this process, which ends with the system's status: its console is standard input, and the
@@ -53,6 +55,7 @@ pub fn one_program(name: &str, system: OneProgram) -> ! {
         image: Some(image),
         directories: system.directories,
         sockets: system.sockets,
+        perf_map: system.perf_map,
         ..Config::default()
     };
     let options = Options {
@@ -111,6 +114,7 @@ impl Who<'_> {
             sockets: run.sockets,
             measures: run.measure,
             without_preemption: !run.preemption,
+            perf_map: run.perf_map,
             ..Config::default()
         };
         let options = Options {

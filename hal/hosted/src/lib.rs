@@ -26,6 +26,7 @@ mod load;
 mod memory;
 mod origin;
 mod output;
+mod perf;
 mod ranges;
 mod report;
 mod signals;
@@ -116,6 +117,8 @@ pub struct Config {
     pub measures: bool,
     /// Whether a thread's quantum never ends, to measure what that costs.
     pub without_preemption: bool,
+    /// Whether the functions of loaded images are written to `/tmp/perf-PID.map`, for `perf`.
+    pub perf_map: bool,
     /// The system is inside a program that does other things, too ([`embed`]).
     pub inside: Option<embed::Inside>,
     /// The kernel, or a replacement.
@@ -143,6 +146,8 @@ pub enum Error {
     Display(DisplayError),
     /// There are no sockets of the host.
     Sockets(SocketsError),
+    /// The file for `perf` cannot be written.
+    PerfMap(io::Error),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -173,6 +178,11 @@ impl fmt::Display for Error {
             Self::Serial(error) => error.fmt(f),
             Self::Display(error) => error.fmt(f),
             Self::Sockets(error) => error.fmt(f),
+            Self::PerfMap(error) => write!(
+                f,
+                "--perf-map: {} cannot be written: {error}; remove what is there, or run without",
+                perf::path().display()
+            ),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -191,6 +201,7 @@ impl Error {
             | Self::Serial(_)
             | Self::Display(_)
             | Self::Sockets(_)
+            | Self::PerfMap(_)
             | Self::Linux { .. } => machine::REFUSED,
         }
     }
@@ -199,7 +210,9 @@ impl Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Addresses(error) | Self::Linux { error, .. } => Some(error),
+            Self::Addresses(error) | Self::PerfMap(error) | Self::Linux { error, .. } => {
+                Some(error)
+            }
             Self::Disk(error) => Some(error),
             Self::Directory(error) => Some(error),
             Self::Serial(error) => Some(error),
@@ -223,6 +236,8 @@ pub struct HostedHal {
     /// Whether images without checks are loaded, and whether quanta end.
     measures: bool,
     preempts: bool,
+    /// Where loaded functions are written, if that is asked for.
+    perf: Option<perf::Map>,
     /// Where calls come in, if it is inside a program that does other things, too.
     port: Option<Arc<Port>>,
     /// The last to go: until then, handlers find the machine.
@@ -279,6 +294,8 @@ impl HostedHal {
         if inside.is_none() {
             heap::start();
         }
+        let perf = config.perf_map.then(perf::Map::new).transpose();
+        let perf = perf.map_err(Error::PerfMap)?;
         let clock = Clock::new();
         let code = Code::new(config.image).map_err(|e| Error::Addresses(e.into()))?;
         let mut own = None;
@@ -312,6 +329,7 @@ impl HostedHal {
             devices,
             measures: config.measures,
             preempts: !config.without_preemption,
+            perf,
             port: inside.map(|inside| Arc::clone(&inside.port)),
             signals: Mutex::new(own),
         }));
@@ -561,6 +579,15 @@ unsafe impl Hal for HostedHal {
 
     fn code_arena(&self) -> Range<u64> {
         self.code.range()
+    }
+
+    fn loaded(&self, image: &str, functions: &mut dyn Iterator<Item = (Range<u64>, &str)>) {
+        if let Some(map) = &self.perf
+            && let Err(error) = map.add(image, functions)
+        {
+            let line = format!("{}: {error}", perf::path().display());
+            self.console.log(Class::Kernel, line.as_bytes());
+        }
     }
 
     fn console(&self) -> &dyn ConsoleDevice {

@@ -42,7 +42,7 @@ kept for the next time, as by `sing compile`. If the Rust target of programs is 
         summary: "runs the project's system, or a program of WASI",
         usage: "\
 sing run [OPTION]... [-- ARGUMENT...]
-  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--tcplisten ADDRESS:PORT]... [--no-cache] [-v]
+  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--tcplisten ADDRESS:PORT]... [--no-cache] [--perf-map] [-v]
     MODULE [ARGUMENT...]",
         text: "\
 Without a module: builds the project, and runs its system as a process of this machine. The arguments are those that
@@ -53,7 +53,7 @@ the standard streams and the exit status of this command, and with these directo
 Nothing else of the host can be reached. --tcplisten: the program, if it is a module, has a socket that listens there, at
 this machine's loopback, as descriptor 3 and on. A program that traps ends with status 134. The compiled program is kept
 for the next run, unless --no-cache: in $SING_CACHE (off: nowhere), or singularity in the user's directory for caches.
--v says what is done.",
+--perf-map writes the functions of all programs to /tmp/perf-PID.map, for `perf report`. -v says what is done.",
     },
     About {
         name: "serve",
@@ -106,6 +106,17 @@ a .system file says so itself). --svg: draws the first run. --json: the result f
         text: "\
 The hosted kernel, which is in a command that `cargo install --locked --path sing` has made. `sing boot --help` lists its
 options there.",
+    },
+    About {
+        name: "gdb",
+        summary: "runs gdb, told of a system's programs",
+        usage: "sing gdb [--script] [ARGUMENT OF GDB]...",
+        text: "\
+Runs gdb with these arguments, as in `sing gdb --args sing run tool.wasm`, in `sing gdb -p PID`, with a core file, or, for a
+system in QEMU, in `sing gdb KERNEL -ex 'target remote :1234'`. Functions and lines of all programs that the kernel
+loads are known to gdb as those of the kernel are: `break main.rs:12`, `backtrace`, `list`, `info singularity`. The lines
+are those that the images keep (`sing help compile`). --script: prints what gdb is to read, for one that something else
+starts.",
     },
     About {
         name: "image",

@@ -9,6 +9,7 @@ use crate::check;
 use crate::completions::Shell;
 use crate::contracts;
 use crate::disk;
+use crate::gdb;
 use crate::image::Request;
 use crate::inspect::View;
 use crate::kept::{Choice, Wanted};
@@ -67,6 +68,7 @@ pub enum Command {
     Run(run::Request),
     Serve(run::serve::Serve),
     Disk(disk::Request),
+    Gdb(gdb::Request),
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -88,6 +90,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "build" => build(&mut parser),
         "test" => test(&mut parser),
         "boot" => boot(&mut parser),
+        "gdb" => gdb(&mut parser),
         "cc" => cc(&mut parser),
         "verify" => verify(&mut parser),
         "compile" => compile(&mut parser),
@@ -208,6 +211,17 @@ fn cc(parser: &mut Parser) -> Parsed {
 /// All that follows is the kernel's.
 fn boot(parser: &mut Parser) -> Parsed {
     Ok(Command::Boot(parser.raw_args()?.collect()))
+}
+
+/// All words are gdb's, but for a first one that this command knows.
+fn gdb(parser: &mut Parser) -> Parsed {
+    let words: Vec<OsString> = parser.raw_args()?.collect();
+    match words.first().and_then(|word| word.to_str()) {
+        Some("-h" | "--help") => Ok(Command::Help),
+        Some("--script") if words.len() == 1 => Ok(Command::Gdb(gdb::Request::Script)),
+        Some("--script") => Err("--script stands alone".into()),
+        _ => Ok(Command::Gdb(gdb::Request::Run(words))),
+    }
 }
 
 fn verify(parser: &mut Parser) -> Parsed {

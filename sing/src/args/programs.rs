@@ -24,6 +24,7 @@ pub(super) fn run_program(parser: &mut Parser) -> Parsed {
                 of_program(&name, parser, &mut request)?;
             }
             Some(Arg::Short('v')) => request.verbose = true,
+            Some(Arg::Long("perf-map")) => request.perf_map = true,
             Some(Arg::Long("tcplisten")) => {
                 let text = parser.value()?.string()?;
                 let added = request.add_listener(&text);

@@ -86,6 +86,37 @@ fn commands_about_contracts_are_understood() {
 }
 
 #[test]
+fn words_behind_gdb_are_gdbs() {
+    for (text, wanted) in [
+        ("gdb", gdb::Request::Run(vec![])),
+        (
+            "gdb -p 7 --script",
+            gdb::Request::Run(["-p", "7", "--script"].map(OsString::from).into()),
+        ),
+        ("gdb --script", gdb::Request::Script),
+    ] {
+        let Ok(Command::Gdb(request)) = line(text) else {
+            panic!("{text}")
+        };
+        assert_eq!(request, wanted, "{text}");
+    }
+    assert!(matches!(line("gdb --help"), Ok(Command::HelpOf(about)) if about.name == "gdb"));
+    let message = line("gdb --script -p 7").err().unwrap_or_default();
+    assert!(message.contains("--script stands alone"), "{message}");
+}
+
+#[test]
+fn a_map_for_perf_is_asked_for() {
+    let Ok(Command::Run(request)) = line("run --perf-map a.wasm --perf-map") else {
+        panic!("run");
+    };
+    assert!(request.perf_map);
+    assert_eq!(request.arguments, ["--perf-map"]);
+    assert!(matches!(line("run a.wasm --perf-map"), Ok(Command::Run(r)) if !r.perf_map));
+    assert!(line("serve --perf-map a.wasm").is_err());
+}
+
+#[test]
 fn the_function_to_disassemble_follows_the_file() {
     for (text, wanted) in [
         ("inspect a --disassemble main", Some("main")),

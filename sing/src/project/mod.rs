@@ -108,6 +108,7 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             let arguments = options.arguments.clone();
             let plain = crate::run::Request {
                 arguments,
+                perf_map: options.perf_map,
                 ..crate::run::Request::default()
             };
             if *options != plain {
@@ -122,6 +123,9 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             let Some(built) = assemble::build(root, Wanted::default())? else {
                 return Ok(1);
             };
+            if options.perf_map {
+                kernel.arg("--perf-map");
+            }
             let failed = kernel.arg(built.image).args(&options.arguments).exec();
             Err(format!("the kernel cannot be started: {failed}"))
         }

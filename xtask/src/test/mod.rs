@@ -3,6 +3,7 @@
 mod boot;
 pub mod bridge;
 mod conformance;
+pub mod debugger;
 mod dependencies;
 pub mod deploy;
 mod devices;
@@ -133,6 +134,7 @@ pub fn run(request: &Request) -> Result<u8> {
         nats: wanted(has("bridge-hosted")),
         python: wanted(has("deploy") || has("web-hosted")),
         chromium: wanted(has("web-hosted")),
+        gdb: wanted(has("debugger") || has("debugger-pc")),
     };
     let run = Run {
         without: setup::prepare(&mut project, needs)?,

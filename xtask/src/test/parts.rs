@@ -98,6 +98,8 @@ pub(super) const PARTS: &[Part] = &[
     part("platform", platform::run).filters().emulated(),
     part("display-hosted", display::hosted).quick().filters(),
     part("display-pc", display::pc).filters().emulated(),
+    part("debugger", debugger::hosted).quick().filters(),
+    part("debugger-pc", debugger::pc).filters().emulated(),
     part("boot", boot::check).filters().emulated(),
     part("deploy", deploy::check).filters(),
     part("soak", soak::check).filters(),

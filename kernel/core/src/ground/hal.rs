@@ -394,6 +394,10 @@ pub unsafe trait Hal: Sync {
     /// Returns the addresses that hold all code of SIPs, and nothing else.
     fn code_arena(&self) -> Range<u64>;
 
+    /// Learns which functions lie at which addresses of the code arena, once for each image, before its
+    /// code runs: for tools that look at the machine from outside, such as profilers.
+    fn loaded(&self, _image: &str, _functions: &mut dyn Iterator<Item = (Range<u64>, &str)>) {}
+
     /// The console: the same device each time.
     fn console(&self) -> &dyn ConsoleDevice;
 

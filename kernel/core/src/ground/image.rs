@@ -1,6 +1,7 @@
 //! Installed images: found in the system image, loaded when first used, shared by all SIPs made of
 //! them.
 
+mod debugger;
 mod loading;
 mod place;
 #[cfg(test)]
@@ -40,6 +41,8 @@ const FALL: u64 = 256;
 pub(crate) struct Installed {
     /// The image's name.
     pub(crate) name: String,
+    /// What debuggers read of it.
+    told: debugger::Told,
     /// Its code, as it lies in the arena.
     code: &'static [u8],
     /// The lines of the program's text that it comes from, where its image has them.
@@ -96,6 +99,7 @@ variables! { restart:
 
 /// Forgets all images, and gives their memory back: the system has ended.
 pub(crate) fn forget(ended: &Ended) {
+    debugger::forget(ended);
     let loaded = core::mem::take(&mut REGISTRY.lock().loaded);
     for image in loaded.into_values() {
         ended.reclaim(image);
@@ -226,6 +230,8 @@ pub(crate) fn look(name: &str) -> Result<Found, Unavailable> {
             r.loading.remove(name);
             r.by_code.insert(image.template.code().start, image);
             r.loaded.insert(name.into(), kept);
+            drop(registry);
+            hal().loaded(name, &mut image.functions());
             Ok(Found::Image(image))
         }
         Err(Failure::Broken(e)) => {

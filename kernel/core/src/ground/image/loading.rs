@@ -13,6 +13,7 @@
 //! program is loaded at most once, and each contract kept once.
 
 use super::Installed;
+use super::debugger::{self, Told};
 use crate::ground::contract::{self, Contract};
 use crate::ground::machine::hal;
 use crate::ground::trusted::Kept;
@@ -241,14 +242,20 @@ impl Checked {
     }
 
     fn install(self, name: &str) -> Result<Kept<Installed>, Error> {
+        let name = String::from(name);
+        let Prepared {
+            file, code, lines, ..
+        } = self.program;
+        let template = self.program.finish()?;
         let mut installed = Installed {
-            name: name.into(),
+            told: Told::new(&name, template.code(), file),
+            name,
             budget: self.manifest.budget(),
             stack: self.manifest.stack_bytes(),
             expected: AtomicU64::new(0),
-            code: self.program.code,
-            lines: self.program.lines,
-            template: self.program.finish()?,
+            code,
+            lines,
+            template,
             startup: Vec::new(),
             manifest: self.manifest,
             contracts: self.contracts,
@@ -256,6 +263,8 @@ impl Checked {
         };
         let endpoints = installed.manifest.endpoints.iter();
         installed.startup = endpoints.map(|e| installed.startup_of(e)).collect();
-        Ok(Kept::new(Box::new(installed)))
+        let kept = Kept::new(Box::new(installed));
+        debugger::tell(&kept.get().told);
+        Ok(kept)
     }
 }

@@ -1,6 +1,7 @@
 //! What code is, for people: the function that an address lies in, and the lines of its text.
 
 use super::{Installed, REGISTRY};
+use core::ops::Range;
 use sing_image::lines::Place;
 
 /// What an address in the code arena belongs to.
@@ -18,6 +19,17 @@ impl At {
     /// the image knows them.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place<'static>> + use<> {
         self.image.lines.at(self.offset)
+    }
+}
+
+impl Installed {
+    /// Its functions: the addresses of each one's code, and its name.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (Range<u64>, &str)> {
+        let start = self.template.code().start;
+        self.template.meta().funcs.iter().map(move |f| {
+            let at = start + u64::from(f.offset);
+            (at..at + u64::from(f.size), &*f.name)
+        })
     }
 }
 

@@ -79,12 +79,18 @@ impl Program {
     pub(crate) fn read(self) -> Result<Reading, Error> {
         let sections = Sections::find(self.0)?;
         let reader = Reader::in_place(sections.meta);
-        Ok(Reading { sections, reader })
+        let file = self.0;
+        Ok(Reading {
+            file,
+            sections,
+            reader,
+        })
     }
 }
 
 /// A program whose tables are being read, in steps.
 pub(crate) struct Reading {
+    file: &'static [u8],
     sections: Sections<'static>,
     reader: Reader<'static>,
 }
@@ -106,6 +112,7 @@ impl Reading {
     /// Returns the tables that have been read.
     pub(crate) fn finish(self) -> Compiled {
         Compiled {
+            file: self.file,
             sections: self.sections,
             meta: self.reader.finish(),
         }
@@ -114,6 +121,7 @@ impl Reading {
 
 /// A program whose tables have been read, and can be examined before it is made ready.
 pub(crate) struct Compiled {
+    file: &'static [u8],
     sections: Sections<'static>,
     meta: Meta,
 }
@@ -149,6 +157,7 @@ impl Compiled {
     pub(crate) fn prepare(self) -> Prepared {
         let Sections { code, data, .. } = self.sections;
         Prepared {
+            file: self.file,
             code,
             lines: Table::new(self.sections.lines),
             preparation: Preparation::new(self.meta, Cow::Borrowed(data), code.len() as u64),
@@ -163,6 +172,8 @@ const CODE_PIECE: usize = 256 << 10;
 
 /// A program that is being checked and made ready, and then put into the code arena, in steps.
 pub(crate) struct Prepared {
+    /// The program's file.
+    pub(crate) file: &'static [u8],
     pub(crate) code: &'static [u8],
     /// The lines of the program's text that its code comes from.
     pub(crate) lines: Table<'static>,
