@@ -2,7 +2,7 @@
 
 use crate::progress::Progress;
 use sing_compiler::{Compiled, Options, Work};
-use sing_image::system::MAGIC;
+use sing_image::system::is_of_any_version;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
         Ok(Kind::Module)
     } else if bytes.starts_with(b"\x7fELF") {
         Ok(Kind::Image)
-    } else if bytes.starts_with(MAGIC) {
+    } else if is_of_any_version(bytes) {
         Err(
             "a system image, where a module or the image of one program is asked for; `sing inspect`, \
              `sing check contracts`, `sing count` and `sing doc` take system images"
@@ -53,7 +53,7 @@ pub fn is_text(path: &Path, bytes: &[u8], wanted: &str) -> Result<(), String> {
     let is = match kind(bytes) {
         Ok(Kind::Module) => "a WebAssembly module",
         Ok(Kind::Image) => "the image of a program (an ELF file)",
-        Err(_) if bytes.starts_with(MAGIC) => "a system image",
+        Err(_) if is_of_any_version(bytes) => "a system image",
         Err(_) if is_text_format(bytes) && !usual => "WebAssembly text",
         Err(_) if bytes.contains(&0) => "no text",
         Err(_) if !usual && !bytes.trim_ascii().is_empty() && !declares(bytes) => {
@@ -151,6 +151,7 @@ pub fn elf(compiled: &Compiled, path: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sing_image::system::MAGIC;
 
     #[test]
     fn a_text_of_another_kind_is_no_contract() {
@@ -195,6 +196,7 @@ mod tests {
         assert_eq!(kind(b"\0asm\x01"), Ok(Kind::Module));
         assert_eq!(kind(b"\x7fELF"), Ok(Kind::Image));
         assert!(kind(MAGIC).unwrap_err().contains("`sing inspect`"));
+        assert!(kind(b"SINGSYS1").unwrap_err().contains("a system image"));
         for text in [
             "(module)",
             " (module $m",

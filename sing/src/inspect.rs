@@ -12,7 +12,7 @@ use sing_image::meta::{
     Checks, ConstExpr, Data, ImportKind, MemoryMode, MemoryType, Meta, SegmentMode,
 };
 use sing_image::parameters;
-use sing_image::system::{BIN, MAGIC, SystemImage};
+use sing_image::system::{BIN, SystemImage, is_of_any_version};
 use std::path::Path;
 
 /// The views.
@@ -29,7 +29,7 @@ pub enum View {
 /// Prints the views of a file; its sizes if none is named.
 pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Result<bool, String> {
     let bytes = input::read(file)?;
-    if views.is_empty() && bytes.starts_with(MAGIC) {
+    if views.is_empty() && is_of_any_version(&bytes) {
         let archive = SystemImage::decode(&bytes);
         let archive = archive.map_err(|e| format!("{}: {e}", file.display()))?;
         match in_json {

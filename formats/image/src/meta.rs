@@ -471,6 +471,11 @@ pub struct CtxLayout {
     pub tag_imports: u32,
 }
 
+/// The version of the layout of [`Meta`], which precedes it. It counts up when the layout changes:
+/// an image of another version is then told from a broken one. The first byte of images without
+/// such a number is the version of the ABI, 1.
+pub const LAYOUT: u32 = 2;
+
 /// All tables of a compiled module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -554,7 +559,7 @@ impl Meta {
     /// Returns the encoding that an image holds.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).unwrap_or_default()
+        postcard::to_allocvec(&(LAYOUT, self)).unwrap_or_default()
     }
 
     /// Returns the export of this name.

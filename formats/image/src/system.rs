@@ -18,8 +18,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use sing_abi::PAGE;
 
-/// First bytes of a system image.
+/// First bytes of a system image. The last is the version of the layout of the archive.
 pub const MAGIC: &[u8; 8] = b"SINGSYS4";
+/// First bytes of a system image of any version.
+const ANY_VERSION: &[u8; 7] = b"SINGSYS";
 /// The most bytes of a system image.
 pub const MOST_BYTES: u64 = 1 << 30;
 /// The boot file with the [`Plan`](crate::plan::Plan), which the service manager reads.
@@ -138,6 +140,33 @@ struct Directory {
     files: Vec<File>,
 }
 
+/// Whether a file begins as a system image does, of this version or another.
+#[must_use]
+pub fn is_of_any_version(archive: &[u8]) -> bool {
+    archive.starts_with(ANY_VERSION)
+}
+
+/// Why a system image of another version, which begins with these bytes, is not read; `None` if it
+/// is of this version, or no system image.
+#[must_use]
+pub fn of_other_version(archive: &[u8]) -> Option<Error> {
+    let (magic, _) = archive.split_first_chunk::<8>()?;
+    if magic == MAGIC || !is_of_any_version(magic) {
+        return None;
+    }
+    let [.., version] = *magic;
+    let [.., own] = *MAGIC;
+    let way_out = match version < own {
+        true => "it is older; build it again",
+        false => "it is newer; read it with the `sing` that built it, or build it again",
+    };
+    Some(Error::new(format!(
+        "system image: its layout has version {}, and this reads version {}: {way_out}",
+        version.escape_ascii(),
+        own.escape_ascii()
+    )))
+}
+
 /// A system image, read in place.
 #[derive(Clone, Debug)]
 pub struct SystemImage<'a> {
@@ -152,6 +181,9 @@ impl<'a> SystemImage<'a> {
     /// If it is not an archive, or a file lies outside it or overlaps what is before it.
     pub fn decode(archive: &'a [u8]) -> Result<SystemImage<'a>, Error> {
         let err = || Error::new("system image: not a system image, or cut short");
+        if let Some(why) = of_other_version(archive) {
+            return Err(why);
+        }
         let rest = archive.strip_prefix(MAGIC).ok_or_else(err)?;
         let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(err)?;
         let bytes = rest
@@ -312,6 +344,27 @@ mod tests {
         archive.extend_from_slice(&bytes);
         archive.resize(4096, 0);
         archive
+    }
+
+    #[test]
+    fn an_image_of_another_version_is_told_from_a_broken_one() {
+        let archive = SystemImage::encode(&SystemManifest::default(), &[]).unwrap();
+        let with = |version: u8| {
+            let mut archive = archive.clone();
+            archive[7] = version;
+            SystemImage::decode(&archive).unwrap_err().to_string()
+        };
+        for version in *b"13" {
+            let said = with(version);
+            let parts = ["it is older; build it again", "version 4"];
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        }
+        for version in [b'5', 0xff] {
+            let said = with(version);
+            assert!(said.contains("it is newer"), "{said}");
+        }
+        let said = SystemImage::decode(b"SINGSYS").unwrap_err().to_string();
+        assert!(said.contains("cut short"), "{said}");
     }
 
     #[test]

@@ -16,13 +16,14 @@
 
 use super::traps::{self, ENTRY, Traps};
 use super::{
-    ConstExpr, Data, Element, Export, Func, FuncType, GlobalType, Import, Meta, TableType,
+    ConstExpr, Data, Element, Export, Func, FuncType, GlobalType, Import, LAYOUT, Meta, TableType,
 };
 use crate::limits::{self, Limit};
 use crate::{Error, Failure};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use serde::de::DeserializeOwned;
 
 /// The most items that one step reads.
@@ -83,6 +84,18 @@ fn broken() -> Error {
     Error::new("image: broken meta section")
 }
 
+/// Refuses tables of another layout, which would seem to be broken.
+fn of_this_layout(version: u32) -> Result<(), Error> {
+    let way_out = match version.cmp(&LAYOUT) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => "it is older; compile its program again",
+        Ordering::Greater => "it is newer; compile its program again with this `sing`",
+    };
+    Err(Error::new(format!(
+        "image: its layout has version {version}, and this reads version {LAYOUT}: {way_out}"
+    )))
+}
+
 impl<'a> Reader<'a> {
     /// Begins to read a section.
     #[must_use]
@@ -118,6 +131,7 @@ impl<'a> Reader<'a> {
         let meta = &mut self.meta;
         let done = match self.field {
             Field::Head => {
+                of_this_layout(one(rest)?)?;
                 meta.abi_version = one(rest)?;
                 meta.memory_mode = one(rest)?;
                 meta.checks = one(rest)?;
@@ -578,7 +592,8 @@ mod tests {
         for items in [0, 1, STEP as usize, STEP as usize + 1, 5000] {
             let meta = sample(items);
             let bytes = meta.encode();
-            assert_eq!(postcard::from_bytes::<Meta>(&bytes).unwrap(), meta);
+            let (version, read) = postcard::from_bytes::<(u32, Meta)>(&bytes).unwrap();
+            assert_eq!((version, read), (LAYOUT, meta.clone()));
             let mut reader = Reader::new(&bytes);
             let mut steps = 0;
             while !reader.step().unwrap() {
@@ -595,6 +610,33 @@ mod tests {
             let owned = |func: &Func| matches!(func.name, Cow::Owned(_));
             assert!(!read.funcs.iter().any(owned));
         }
+    }
+
+    #[test]
+    fn an_image_of_another_layout_is_told_from_a_broken_one() {
+        let bytes = sample(3).encode();
+        // Images without a version of their layout begin with that of the ABI.
+        let older = Meta::decode(&bytes[1..]).unwrap_err().message;
+        let part = "version 1, and this reads version 2: it is older; compile its program again";
+        assert!(older.contains(part), "{older}");
+        let newer = [&[LAYOUT as u8 + 1], &bytes[1..]].concat();
+        let newer = Meta::decode(&newer).unwrap_err().message;
+        assert!(newer.contains("it is newer"), "{newer}");
+    }
+
+    #[test]
+    fn the_version_counts_the_layouts() {
+        // Some digest of all bytes, whose places and values the layout decides.
+        let bytes = sample(3).encode();
+        let digest = bytes.iter().fold(0u32, |digest, byte| {
+            digest.wrapping_mul(31).wrapping_add(u32::from(*byte))
+        });
+        let recorded = (LAYOUT, bytes.len(), digest);
+        assert_eq!(
+            recorded,
+            (2, 168, 1_867_148_610),
+            "the layout has changed: count `LAYOUT` up, and record the sample anew"
+        );
     }
 
     #[test]
@@ -652,7 +694,7 @@ mod tests {
     fn a_count_alone_allocates_nothing() {
         // Everything before the types, then a count that no file of this size can have.
         let mut bytes = sample(0).encode();
-        let head = 1 + 1 + 1 + 1 + 2 + 1 + 4 + 5 + 7;
+        let head = 1 + 1 + 1 + 1 + 1 + 2 + 1 + 4 + 5 + 7;
         bytes.truncate(head);
         let at_limit = [&bytes[..], &[0x80, 0x80, 0x04]].concat();
         assert_eq!(Meta::decode(&at_limit), Err(broken()));
