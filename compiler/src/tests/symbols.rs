@@ -67,8 +67,11 @@ fn symbols_for_debuggers_say_the_same_as_the_image() {
     assert!(symbols::file(b"no image").is_err());
 }
 
-/// The functions and inlined calls of a file: depth, name, and addresses.
-fn described(symbols: &[u8]) -> Vec<(isize, String, Vec<(u64, u64)>)> {
+/// A function or an inlined call: depth, name, and addresses.
+type Entry = (isize, String, Vec<(u64, u64)>);
+
+/// The functions and inlined calls of a file.
+fn described(symbols: &[u8]) -> Vec<Entry> {
     let file = object::File::parse(symbols).unwrap();
     let dwarf = dwarf(&file);
     let header = dwarf.units().next().unwrap().unwrap();
