@@ -2,8 +2,8 @@
 
 use super::lines::{program, sections, with};
 use super::mutation::Numbers;
-use super::{compile, compile_with, sip};
-use crate::{Compiled, Options, symbols};
+use super::{compile, sip};
+use crate::{Compiled, symbols};
 use gimli::read::{Dwarf, EndianSlice, UnwindSection as _};
 use gimli::{BaseAddresses, CfaRule, LittleEndian, X86_64};
 use object::read::{Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -67,8 +67,11 @@ fn symbols_for_debuggers_say_the_same_as_the_image() {
     assert!(symbols::file(b"no image").is_err());
 }
 
-/// The functions and inlined calls of a file: depth, name, and addresses.
-fn described(symbols: &[u8]) -> Vec<(isize, String, Vec<(u64, u64)>)> {
+/// A function or an inlined call: depth, name, and addresses.
+type Entry = (isize, String, Vec<(u64, u64)>);
+
+/// The functions and inlined calls of a file.
+fn described(symbols: &[u8]) -> Vec<Entry> {
     let file = object::File::parse(symbols).unwrap();
     let dwarf = dwarf(&file);
     let header = dwarf.units().next().unwrap().unwrap();
@@ -172,10 +175,10 @@ fn wrong_lines_of_an_image_do_no_harm() {
         described(&of(&compiled));
     }
     // Without lines there are functions all the same.
-    let options = Options::default();
-    let plain = compile_with(
-        &sip("(func (export \"sip_main\") (result i32) i32.const 7)"),
-        &options,
-    );
-    assert_eq!(described(&of(&plain))[0].1, "sip_main");
+    let plain = compile(&sip(
+        "(func (export \"sip_main\") (result i32) i32.const 7)",
+    ));
+    let found = described(&of(&plain));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].1, plain.meta.funcs[0].name);
 }

@@ -325,7 +325,14 @@ mod tests {
         let options = find("run").map(About::options).unwrap_or_default();
         assert_eq!(
             options,
-            ["--dir", "--env", "--help", "--no-cache", "--tcplisten"]
+            [
+                "--dir",
+                "--env",
+                "--help",
+                "--no-cache",
+                "--perf-map",
+                "--tcplisten"
+            ]
         );
     }
 }
