@@ -6,8 +6,10 @@
 //! Before each answer about a name come answers that must not be taken: of another number, to another
 //! question, from another port, damaged.
 
+mod asks;
 mod back;
 
+use asks::Asks;
 use back::Errand;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -87,8 +89,13 @@ impl Device for Wire {
     }
 }
 
-/// The machine, for ever.
-pub fn run(socket: UdpSocket, guest: SocketAddr) -> std::io::Result<Infallible> {
+/// The machine, for ever; it asks the guest for a page at a port, if there is one to ask for. What is
+/// shorter than a frame is a word to it: `pause`, or `go`.
+pub fn run(
+    socket: UdpSocket,
+    guest: SocketAddr,
+    page: Option<(u16, String)>,
+) -> std::io::Result<Infallible> {
     socket.set_read_timeout(Some(std::time::Duration::from_millis(2)))?;
     let mut wire = Wire {
         socket,
@@ -106,12 +113,17 @@ pub fn run(socket: UdpSocket, guest: SocketAddr) -> std::io::Result<Infallible> 
     let mut web: Vec<_> = (0..4)
         .map(|_| (sockets.add(stream()), Errand::new(&mut sockets)))
         .collect();
+    let mut asks = page.map(|(port, page)| Asks::new(&mut sockets, port, page));
     // Attempts to ask for `slow.test`: the first is not answered.
     let mut slow = 0;
     loop {
         let mut bytes = [0; 2048];
         while let Ok(len) = wire.socket.recv(&mut bytes) {
             let frame = &bytes[..len];
+            if let (Some(asks), b"pause" | b"go") = (&mut asks, frame) {
+                asks.paused = frame == b"pause";
+                continue;
+            }
             if let Some(answer) = lease(frame)
                 .or_else(|| advert(frame))
                 .or_else(|| away(frame))
@@ -136,6 +148,9 @@ pub fn run(socket: UdpSocket, guest: SocketAddr) -> std::io::Result<Infallible> 
             } else if let Some((port, path)) = serve(sockets.get_mut(*handle)) {
                 errand.begin(port, path);
             }
+        }
+        if let Some(asks) = &mut asks {
+            asks.go_on(&mut interface, &mut sockets);
         }
         interface.poll(Instant::now(), &mut wire, &mut sockets);
     }

@@ -70,7 +70,7 @@ fn sum(bytes: &[u8], begun: u32) -> u16 {
 }
 
 /// Puts right the sums of a frame, as far as it has any.
-fn mend(frame: &mut [u8]) {
+pub fn mend(frame: &mut [u8]) {
     let Some(kind) = frame.get(12..14).map(|k| [k[0], k[1]]) else {
         return;
     };

@@ -8,9 +8,11 @@ mod collector;
 mod conformance;
 mod crowd;
 pub mod devtools;
+mod flood;
 mod hostile;
 mod kills;
 mod otlp;
+mod scan;
 mod served;
 mod spans;
 mod tls;
@@ -41,6 +43,7 @@ const REQUESTS: usize = 30;
 /// On the hosted system.
 pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = hostile::hosted(run)?;
+    flood::check(run, &mut report)?;
     address::check(run, Machine::Hosted, &mut report)?;
     address::usual(run, &mut report);
     browser::check(run, &mut report)?;

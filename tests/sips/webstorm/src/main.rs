@@ -1,11 +1,12 @@
 //! Everything that serves a web page, killed at random moments while pages are fetched and files are
 //! replaced: the card's driver, the network, the web server, programs that answer requests, the
 //! disk's driver, the file system, the name server, the console, the clock and the service that shows
-//! the system. A client that asks again gets every page, with the right content; nothing that was
+//! the system; and what is named besides. A client that asks again gets every page, with the right content; nothing that was
 //! synced is lost, and nothing is left behind.
 //!
-//! `webstorm TIMES PORT FAR` kills so often: the web server is at PORT, and at the address FAR is a
-//! machine beyond the card that fetches pages from this one. Run as `webstorm 0 PORT FAR`, it is a
+//! `webstorm TIMES PORT FAR SERVICE...` kills so often: the web server is at PORT, and at the address FAR
+//! is a machine beyond the card that fetches pages from this one; these services are there, too, and are
+//! killed. Run as `webstorm 0 PORT FAR`, it is a
 //! client.
 #![no_std]
 #![no_main]
@@ -51,9 +52,11 @@ sing_sdk::arguments! {
     port: one u32 "PORT";
     /// A machine beyond the card.
     far: one String "FAR";
+    /// Further services to kill.
+    more: many String "SERVICE";
 }
 
-/// The services that are killed.
+/// The services that are killed on every machine.
 const SERVICES: [&str; 9] = [
     "nic0",
     "network",
@@ -77,13 +80,14 @@ struct Storm {
     manager: Manager,
     port: u16,
     far: String,
+    services: Vec<String>,
     draw: Draw,
 }
 
 impl Storm {
     /// Waits until all services are up and all pages come.
     fn settle(&mut self) -> Result<(), Error> {
-        for name in SERVICES {
+        for name in &self.services {
             // Begins its limit of restarts anew.
             let _ = self.manager.start(name);
             wait_for(&mut self.manager, name, |s| s.state == ServiceState::Up)?;
@@ -93,10 +97,10 @@ impl Storm {
 
     /// The process of a service or a program, if it has one now.
     fn victim(&mut self) -> Result<Option<u32>, Error> {
-        let count = (SERVICES.len() + EXTENSIONS.len()) as u64;
+        let count = (self.services.len() + EXTENSIONS.len()) as u64;
         let chosen = self.draw.below(count) as usize;
-        let Some(name) = SERVICES.get(chosen) else {
-            let name = EXTENSIONS[chosen - SERVICES.len()];
+        let Some(name) = self.services.get(chosen) else {
+            let name = EXTENSIONS[chosen - self.services.len()];
             let all = inspect::processes()?;
             return Ok(all.iter().find(|p| p.name == name).map(|p| p.id));
         };
@@ -134,7 +138,7 @@ impl Storm {
 
     /// What the system has, when those that were killed have just started.
     fn memory(&mut self) -> Result<State, Error> {
-        for name in SERVICES {
+        for name in &self.services {
             self.manager.restart(name)?;
         }
         self.settle()?;
@@ -143,7 +147,13 @@ impl Storm {
 }
 
 #[sing_sdk::main]
-fn main(Arguments { times, port, far }: Arguments) -> Result<i32, Error> {
+fn main(arguments: Arguments) -> Result<i32, Error> {
+    let Arguments {
+        times,
+        port,
+        far,
+        more,
+    } = arguments;
     let port = u16::try_from(port).map_err(|_| Error::BadArgument)?;
     let names = startup::names().ok_or(Error::NotFound)?;
     if times == 0 {
@@ -153,6 +163,7 @@ fn main(Arguments { times, port, far }: Arguments) -> Result<i32, Error> {
         manager: Manager::new(names)?,
         port,
         far,
+        services: SERVICES.map(String::from).into_iter().chain(more).collect(),
         draw: Draw(0x5eed),
     };
     storm.settle()?;

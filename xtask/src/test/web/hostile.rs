@@ -2,7 +2,7 @@
 //! address: its answers come, whole and within a bound, and nothing is left behind. The same of a
 //! crowd ([`super::crowd`]).
 
-use super::{crowd, ready, requests};
+use super::{crowd, ready, requests, scan};
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
@@ -155,13 +155,13 @@ fn play(
 }
 
 /// Within what so many tenths of sorted times are.
-fn within(times: &[Duration], tenths: usize) -> Duration {
+pub fn within(times: &[Duration], tenths: usize) -> Duration {
     let at = times.len() * tenths / 10;
     times.get(at).or(times.last()).copied().unwrap_or_default()
 }
 
 /// Sorted times of answers, for people.
-fn shown(times: &[Duration]) -> String {
+pub fn shown(times: &[Duration]) -> String {
     let [half, most, all] = [5, 9, 10].map(|tenths| within(times, tenths));
     format!(
         "{} answers, half within {half:.1?}, nine of ten within {most:.1?}, all within {all:.1?}",
@@ -186,7 +186,7 @@ pub fn tell(control: u16) -> Result<()> {
 }
 
 /// A connection to the server from 127.0.0.`from`.
-fn reach(port: u16, from: u8) -> Result<TcpStream> {
+pub fn reach(port: u16, from: u8) -> Result<TcpStream> {
     let own = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     bind(&own, &SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, from), 0))?;
     connect(&own, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
@@ -203,7 +203,8 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
     let (over, dropped) = (AtomicBool::new(false), AtomicU32::new(0));
     let first = Mutex::new(None);
     let attacks: [fn(u16, u8, Instant); 5] = [drip, endless, giant, nonsense, half_closed];
-    let mut times = std::thread::scope(|scope| {
+    let (mut times, scanned) = std::thread::scope(|scope| {
+        let scanned = scope.spawn(|| scan::all(port, seed));
         for from in HOSTILE {
             for attack in attacks {
                 for _ in 0..4 {
@@ -220,12 +221,15 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
         };
         let good = good(port, WORST * 2, goes_on);
         over.store(true, Relaxed);
-        good.map_err(|error| first.lock().map(|mut first| *first = Some(error)))
-            .unwrap_or_default()
+        let good = good
+            .map_err(|error| first.lock().map(|mut first| *first = Some(error)))
+            .unwrap_or_default();
+        (good, scanned.join().expect("a thread of the test"))
     });
     if let Ok(Some(error)) = first.into_inner() {
         return Err(error);
     }
+    scanned?;
     let dropped = dropped.into_inner();
     ensure!(
         dropped >= DROPPED,

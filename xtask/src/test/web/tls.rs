@@ -31,6 +31,9 @@ const LARGE: usize = 1 << 20;
 const DROPPED: usize = 60;
 /// Handshakes that are held open, more than there may be.
 const HELD: usize = 40;
+/// How often the service is killed under load, and how long all of that takes at least.
+const KILLS: usize = 8;
+const KILLING: Duration = Duration::from_secs(3);
 
 /// On the hosted system.
 pub fn check(run: &Run, report: &mut Report) -> Result<()> {
@@ -209,6 +212,32 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Pages come whole, or are asked for again, while the service is killed.
+    fn killed(&self, large: &[u8]) -> Result<()> {
+        let (since, mut pages, mut again) = (Instant::now(), 0, 0);
+        let mut last = since;
+        while since.elapsed() < KILLING || pages == 0 {
+            let got = self.curl(&["--max-time", "10"], "large.bin")?;
+            let good = got.status.success();
+            ensure!(
+                !good || got.stdout == large,
+                "a part is taken for the whole"
+            );
+            if good {
+                (pages, last) = (pages + 1, Instant::now());
+            } else {
+                again += 1;
+                let error = String::from_utf8_lossy(&got.stderr);
+                ensure!(last.elapsed() < TIME, "no page any more: {error}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        println!("  {pages} pages over TLS while it was killed, {again} asked for again");
+        Ok(())
+    }
+}
+
 fn judge(run: &Run, folder: &Path) -> Result<()> {
     certify(folder)?;
     let large: Vec<u8> = (0..LARGE as u32)
@@ -253,7 +282,9 @@ fn judge(run: &Run, folder: &Path) -> Result<()> {
          cp /mnt/large.bin /boot/notes.txt /web; cp /mnt/web.conf /mnt/tls.conf /\n\
          httpd; sleep 1; echo ready\n\
          echo over | nc -l {control}; webs beside {plain} {control}\n\
-         tls /mnt/wrong.conf; tls /mnt/missing.conf; services tls; httpd; sweep && echo swept; httpd stop\n"
+         tls /mnt/wrong.conf; tls /mnt/missing.conf; services tls\n\
+         echo over | nc -l {control}; {}echo over | nc -l {control}; httpd; sweep && echo swept; httpd stop\n",
+        "kill tls; sleep 0.3; ".repeat(KILLS)
     );
     let deadline = Instant::now() + TIME;
     let mut session = Session::start(launch(project, &images, &kernel, Some(&script))?)?;
@@ -277,9 +308,13 @@ fn judge(run: &Run, folder: &Path) -> Result<()> {
             .and_then(|()| ready(&mut session, deadline).map(drop))
             .and_then(|()| talk());
         std::thread::sleep(2 * HANDSHAKE + Duration::from_secs(3));
-        talked = talked.and(super::hostile::tell(control));
+        talked = talked
+            .and(super::hostile::tell(control))
+            .and_then(|()| super::hostile::tell(control))
+            .and_then(|()| asked.killed(&large).context("pages while it is killed"))
+            .and_then(|()| super::hostile::tell(control));
     } else {
-        for _ in 0..2 {
+        for _ in 0..4 {
             drop(TcpStream::connect((Ipv4Addr::LOCALHOST, control)));
         }
     }
