@@ -172,6 +172,7 @@ fn process(debugged: &Debugged<'_>) -> Result<()> {
             "kill",
             "run",
             "echo again\\n",
+            "python print('next', gdb.selected_inferior().pid)",
             "backtrace",
         ],
         arguments(&launch),
@@ -184,6 +185,9 @@ fn process(debugged: &Debugged<'_>) -> Result<()> {
     let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
     let text = fs::read_to_string(&map).with_context(|| format!("{}", map.display()));
     fs::remove_file(&map).ok();
+    if let Some(next) = said.lines().find_map(|line| line.strip_prefix("next ")) {
+        fs::remove_file(format!("/tmp/perf-{next}.map")).ok();
+    }
     has_frames(&said, &debugged.frames()?[2..])?;
     says(&said, STOP)?;
     let (_, dead) = said
