@@ -32,7 +32,7 @@ impl State {
     /// In what another differs from it.
     fn difference(&self, other: &State) -> Option<String> {
         let mut then = self.memory.clone();
-        if (then.handles..=then.handles + MEETINGS).contains(&other.memory.handles) {
+        if other.memory.handles <= then.handles + MEETINGS {
             then.handles = other.memory.handles;
         }
         // Less than before: nothing is left behind. What was under way when the first state was taken
