@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sing_image::manifest::Category;
 use sing_image::plan::{Plan, Planned, Provider, provider_of, providers};
 use sing_image::policy::When;
-use sing_image::system::{BIN, MAGIC, PLAN, SystemImage, SystemManifest};
+use sing_image::system::{BIN, MAGIC, PLAN, SystemImage, SystemManifest, of_other_version};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -16,6 +16,9 @@ pub fn run(subject: &Subject, json: bool) -> Result<bool, String> {
     match subject {
         Subject::File(path) => {
             let bytes = input::read(path)?;
+            if let Some(why) = of_other_version(&bytes) {
+                return Err(format!("{}: {why}", path.display()));
+            }
             if !bytes.starts_with(MAGIC) {
                 return Err(format!(
                     "{}: not a system image; for its parts, say --manifest SYSTEM.json and --bin",

@@ -2,7 +2,7 @@
 
 use crate::progress::Progress;
 use sing_compiler::{Compiled, Options, Work};
-use sing_image::system::is_of_any_version;
+use sing_image::system::{is_of_any_version, of_other_version};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -48,6 +48,9 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
 /// that is not usual for one, by its words: an error for each that means nothing there would not
 /// say what is wrong. `wanted` says what to name instead.
 pub fn is_text(path: &Path, bytes: &[u8], wanted: &str) -> Result<(), String> {
+    if let Some(why) = of_other_version(bytes) {
+        return Err(format!("{}: {why}", path.display()));
+    }
     let usual = path.extension();
     let usual = usual.is_some_and(|e| e == "contract" || e == "system");
     let is = match kind(bytes) {

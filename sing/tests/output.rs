@@ -27,6 +27,7 @@ fn closed() -> Stdio {
 fn sing(arguments: &[&str], out: Stdio, errors: Stdio) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sing"))
         .args(arguments)
+        .env("SING_CACHE", "off")
         .stdout(out)
         .stderr(errors)
         .stdin(Stdio::null())

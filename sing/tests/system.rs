@@ -8,6 +8,7 @@ use std::process::Command;
 fn sing(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sing"))
         .args(arguments)
+        .env("SING_CACHE", "off")
         .output()
         .unwrap();
     let text = [output.stdout, output.stderr].concat();

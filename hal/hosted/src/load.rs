@@ -10,7 +10,7 @@
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect};
 use rustix::time::{ClockId, clock_gettime};
 use sing_abi::PAGE;
-use sing_image::system::{MAGIC, MOST_BYTES, SystemImage};
+use sing_image::system::{MAGIC, MOST_BYTES, SystemImage, of_other_version};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -26,6 +26,8 @@ pub(crate) enum Error {
     Unreadable(PathBuf, io::Error),
     /// The file is no system image.
     NoImage(PathBuf),
+    /// The file is a system image of another version.
+    OtherVersion(PathBuf, sing_image::Error),
     /// The file has more bytes than any system image.
     TooLong(PathBuf),
     /// The file was written to while it was read.
@@ -53,9 +55,10 @@ impl fmt::Display for Error {
             }
             Self::NoImage(path) => write!(
                 f,
-                "{} is not a system image (or one of another version); `sing image` builds one",
+                "{} is not a system image; `sing image` builds one",
                 path.display()
             ),
+            Self::OtherVersion(path, why) => write!(f, "{}: {why}", path.display()),
             Self::TooLong(path) => write!(
                 f,
                 "{} is longer than {} MiB, the most that a system image has",
@@ -110,7 +113,7 @@ impl ImageFile {
         // SAFETY: the mapping above, which is never unmapped, of a file that nobody changes.
         let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), len) };
         if !bytes.starts_with(MAGIC) {
-            return Err(Error::NoImage(path));
+            return Err(no_image(path, bytes));
         }
         match SystemImage::decode(bytes) {
             Ok(_) => Ok(ImageFile {
@@ -159,6 +162,14 @@ pub(crate) fn image(path: &Path) -> Result<&'static [u8], Error> {
     }
 }
 
+/// What is wrong with a file that does not begin as a system image of this version does.
+fn no_image(path: PathBuf, begins: &[u8]) -> Error {
+    match of_other_version(begins) {
+        Some(why) => Error::OtherVersion(path, why),
+        None => Error::NoImage(path),
+    }
+}
+
 /// Copies the file at `path`, which begins as a system image does.
 fn copy(path: &Path) -> Result<&'static [u8], Error> {
     let unreadable = |error| Error::Unreadable(path.to_owned(), error);
@@ -177,7 +188,8 @@ fn copy(path: &Path) -> Result<&'static [u8], Error> {
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
             return Err(unreadable(error));
         }
-        _ => return Err(Error::NoImage(path.to_owned())),
+        Ok(()) => return Err(no_image(path.to_owned(), &magic)),
+        Err(_) => return Err(Error::NoImage(path.to_owned())),
     }
     let before = settled(&file).map_err(unreadable)?;
     if before.len() > MOST_BYTES {
@@ -394,5 +406,9 @@ mod tests {
         let short = Scratch::new("short");
         fs::write(&short.0, &MAGIC[..5]).unwrap();
         assert!(matches!(image(&short.0), Err(Error::NoImage(_))));
+        let older = Scratch::new("older");
+        fs::write(&older.0, [&MAGIC[..7], b"1", &[0; 64]].concat()).unwrap();
+        let said = image(&older.0).unwrap_err().to_string();
+        assert!(said.contains("it is older; build it again"), "{said}");
     }
 }

@@ -4,7 +4,7 @@
 //! Invariant: a name takes one line, whatever bytes are in it; an image's author chose it.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// The most bytes of a name.
 const LONGEST: usize = 512;
+
+/// So many functions are written together.
+const AT_ONCE: usize = 256;
 
 /// The file, as long as it can be written.
 pub(crate) struct Map(Mutex<Option<File>>);
@@ -23,14 +26,17 @@ pub(crate) fn path() -> PathBuf {
 }
 
 impl Map {
-    /// Makes it anew. A link in its place is not followed, as anybody can write to that folder.
+    /// Makes it anew: what an earlier process of this number has left is removed, and what another user
+    /// has put there, who may write to that folder, is not opened.
     pub(crate) fn new() -> io::Result<Map> {
+        match fs::remove_file(path()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let file = OpenOptions::new()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o644)
-            .custom_flags(libc::O_NOFOLLOW)
             .open(path())?;
         Ok(Map(Mutex::new(Some(file))))
     }
@@ -48,7 +54,12 @@ impl Map {
         let Some(open) = &mut *file else {
             return Ok(());
         };
-        let done = open.write_all(lines(image, functions).as_bytes());
+        let mut done = Ok(());
+        let mut functions = functions.peekable();
+        while done.is_ok() && functions.peek().is_some() {
+            let text = lines(image, &mut functions.by_ref().take(AT_ONCE));
+            done = open.write_all(text.as_bytes());
+        }
         if done.is_err() {
             *file = None;
         }

@@ -71,6 +71,8 @@ def write_core(path):
     )
     # Nobody else may read it: it has all that is in the process.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        # Nor where the file was there before.
+        os.fchmod(file.fileno(), 0o600)
         file.write(header + entries + notes)
         for start, end, _ in parts:
             for at in range(start, end, PIECE):

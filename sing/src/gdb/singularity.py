@@ -28,6 +28,11 @@ SIGNALS = ["SIGALRM", "SIGIO", "SIGURG", "SIGUSR1", "SIGWINCH", "SIGSEGV", "SIGB
 SIGNALS += ["SIG%d" % number for number in range(34, 65)]
 
 
+def printable(text):
+    """What an image's author chose, without what would steer the terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 class Image:
     """An image that gdb knows: its name, the addresses of its code, and its symbols' file."""
 
@@ -90,9 +95,9 @@ class Images:
         try:
             if name_bytes > NAME or file_bytes > FILE:
                 raise ValueError("its record makes no sense")
-            shown = self.read(name, name_bytes).decode(errors="replace")
+            shown = printable(self.read(name, name_bytes).decode(errors="replace"))
             symbols = self.symbols(shown, self.read(file, file_bytes))
-            gdb.execute("add-symbol-file %s -o %#x" % (symbols, code), False, True)
+            gdb.execute("add-symbol-file '%s' -o %#x" % (symbols, code), False, True)
         except (gdb.error, gdb.MemoryError, OSError, ValueError) as error:
             gdb.write("image %s: gdb does without its symbols: %s\n" % (shown, error), gdb.STDERR)
             return before
@@ -120,7 +125,7 @@ class Images:
         )
         os.remove(source)
         if made.returncode != 0:
-            raise ValueError(made.stderr.decode(errors="replace").strip())
+            raise ValueError(printable(made.stderr.decode(errors="replace").strip()))
         return path
 
     def forget(self):
@@ -128,7 +133,7 @@ class Images:
         for image in self.known.values():
             if image is not None:
                 try:
-                    gdb.execute("remove-symbol-file %s" % image.symbols, False, True)
+                    gdb.execute("remove-symbol-file '%s'" % image.symbols, False, True)
                 except gdb.error:
                     pass
         self.known, self.list = {}, None

@@ -95,10 +95,14 @@ pub fn compile(
     say: &dyn Fn(String),
 ) -> Result<Compiled, String> {
     let started = Instant::now();
-    let compiled = match cache {
+    let keyed = cache.map(|cache| key_of_functions(path, options).map(|key| (cache, key)));
+    let keyed = keyed.transpose().unwrap_or_else(|why| {
+        say(format!("its functions are not kept: {why}"));
+        None
+    });
+    let compiled = match keyed {
         None => input::compile(path, module, options)?,
-        Some(cache) => {
-            let key = key_of_functions(path, options)?;
+        Some((cache, key)) => {
             let pieces = Pieces::read(cache, &key);
             let work = Work {
                 keeper: Some(&pieces),

@@ -101,7 +101,12 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
         }
         let image = folder.join(&misuse.name);
         let mut compile = Command::new(run.project.host_binary("sing"));
-        compile.arg("compile").arg(&module).arg("-o").arg(&image);
+        compile
+            .arg("compile")
+            .arg(&module)
+            .arg("-o")
+            .arg(&image)
+            .env("SING_CACHE", "off");
         compile.args(&misuse.compiled);
         match cargo::quiet(&mut compile, &format!("compiling {}", misuse.name)) {
             Ok(()) => {

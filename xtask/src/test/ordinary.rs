@@ -409,7 +409,12 @@ fn in_an_image(machine: &Ordinary<'_>) -> Result<()> {
     let sing = machine.run.project.host_binary("sing");
     let module = machine.module("words")?;
     let mut command = Command::new(&sing);
-    command.arg("compile").arg(&module).arg("-o").arg(&image);
+    command
+        .arg("compile")
+        .arg(&module)
+        .arg("-o")
+        .arg(&image)
+        .env("SING_CACHE", "off");
     let output = command.output()?;
     ensure!(output.status.success(), "{output:?}");
     inspect(&sing, &image, "\"words\"")

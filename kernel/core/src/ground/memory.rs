@@ -44,8 +44,10 @@ const EMPTIED: usize = 16;
 variables! { forget:
     /// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
     static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
-    /// Pages of slots and stacks in pools, and those that slots in use keep hidden.
+    /// Pages of slots and stacks in pools.
     static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
+    /// Pages that slots in use keep hidden.
+    static HIDDEN_PAGES: AtomicU64 = AtomicU64::new(0);
     /// Pages of loaded code.
     static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
     static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
@@ -70,11 +72,12 @@ pub(crate) fn uncount_code(bytes: u64) {
     CODE_PAGES.sub(bytes.div_ceil(PAGE));
 }
 
-/// Returns the pages that SIPs occupy, that are in pools, and that hold code.
+/// Returns the pages that SIPs occupy, that are kept for them (in pools, and hidden), and that hold
+/// code.
 pub(crate) fn page_counts() -> (u64, u64, u64) {
     (
         SIP_PAGES.load(Relaxed),
-        POOL_PAGES.load(Relaxed),
+        POOL_PAGES.load(Relaxed) + HIDDEN_PAGES.load(Relaxed),
         CODE_PAGES.load(Relaxed),
     )
 }
@@ -160,8 +163,8 @@ impl Slot {
         };
         let mut slot = match pooled {
             Some(s) => {
-                POOL_PAGES.sub(s.committed() / PAGE);
-                count_pages((s.committed() / PAGE) as i64);
+                POOL_PAGES.sub(s.occupied() / PAGE);
+                s.recount([0; 2]);
                 s
             }
             None => Slot::reserve(size)?,
@@ -227,11 +230,11 @@ impl Slot {
     }
 
     /// Counts the pages of a slot in use that has held so many. What it keeps hidden is nothing that
-    /// its SIP has asked for: it counts with the pools.
+    /// its SIP has asked for.
     fn recount(&self, [before, hidden_before]: [u64; 2]) {
         let [now, hidden] = self.held();
         count_pages(now as i64 - before as i64);
-        POOL_PAGES.add(hidden.wrapping_sub(hidden_before));
+        HIDDEN_PAGES.add(hidden.wrapping_sub(hidden_before));
     }
 
     /// Gives memory above `to` back to the machine.
@@ -289,8 +292,10 @@ impl Slot {
             self.lower(0);
             return;
         }
-        count_pages(-((self.committed() / PAGE) as i64));
-        POOL_PAGES.add(self.committed() / PAGE);
+        let [committed, hidden] = self.held();
+        count_pages(-(committed as i64));
+        HIDDEN_PAGES.sub(hidden);
+        POOL_PAGES.add(bytes / PAGE);
         #[expect(clippy::disallowed_methods, reason = "there is room")]
         list.push(self);
     }

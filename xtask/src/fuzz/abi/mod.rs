@@ -144,7 +144,12 @@ fn programs(project: &Project, memory: MemoryMode) -> Result<Vec<(String, PathBu
         fs::write(&wat, &text).with_context(|| format!("cannot write {}", wat.display()))?;
         build::module_of_text(project, &wat, &wasm)?;
         let mut compile = Command::new(project.host_binary("sing"));
-        compile.arg("compile").arg(&wasm).arg("-o").arg(&image);
+        compile
+            .arg("compile")
+            .arg(&wasm)
+            .arg("-o")
+            .arg(&image)
+            .env("SING_CACHE", "off");
         compile.args(["--memory", memory.name()]);
         cargo::quiet(&mut compile, &format!("compiling {name}"))?;
         images.push((name.to_string(), image));

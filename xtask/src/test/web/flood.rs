@@ -41,6 +41,8 @@ const RATE: u64 = 4;
 /// By how much nine of ten of the good client's answers, and all, may take longer than without an
 /// attack. A beginning that is lost is sent again after a second.
 const MORE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// An answer that is later than this after an attack's end counts as one that took so long.
+const LATEST: Duration = Duration::from_secs(10);
 /// The least answers in the time of an attack.
 const LEAST: usize = 4;
 /// Connections that are completed and then left alone: few, as they take places of the server's. More
@@ -394,7 +396,16 @@ impl Link<'_> {
         };
         take();
         std::thread::sleep(time);
-        let all = take();
+        // The answer that is waited for at the end counts, too, however late it is.
+        let seen = || self.times.lock().map_or(0, |all| all.len());
+        let (before, last) = (seen(), Instant::now());
+        while seen() == before && last.elapsed() < LATEST {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut all = take();
+        if all.len() == before {
+            all.push((last.elapsed(), 1));
+        }
         self.act.store(Act::Pass as u8, Relaxed);
         let again = all.iter().map(|(_, attempts)| attempts - 1).sum();
         let mut all: Vec<Duration> = all.into_iter().map(|(took, _)| took).collect();

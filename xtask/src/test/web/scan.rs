@@ -73,7 +73,7 @@ fn probe(server: u16, from: u8, number: usize, open: &AtomicUsize) {
     open.fetch_add(1, Relaxed);
     let said = PROBES[number % PROBES.len()];
     // Half of the scanners wait for what comes, and a scanner does not care how it ends.
-    let waits = number / PROBES.len() % 2 == 0;
+    let waits = (number / PROBES.len()).is_multiple_of(2);
     if stream.write_all(said).is_ok() && !said.is_empty() && waits {
         let _ = stream.set_read_timeout(Some(Duration::from_millis(20)));
         let _ = stream.read(&mut [0; 1024]);
