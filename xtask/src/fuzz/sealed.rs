@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const MODES: [MemoryMode; 2] = [MemoryMode::Guard, MemoryMode::Explicit];
 /// The program that runs the others.
 const RUNNER: &str = "sealed";
+/// How its lines begin.
+const SAYS: &str = "sealed: ";
 /// The system with nothing else.
 const SYSTEM: &str = r#"{
   "start": [{ "name": "sealed", "image": "sealed", "args": ["sealed"], "main": true }]
@@ -94,6 +96,8 @@ pub struct Sealed<'a> {
     kernel: Kernel,
     /// The image of the program that runs the others.
     runner: PathBuf,
+    /// How long the reader of the results sleeps first. However long, no result is lost.
+    pub reader_sleeps: Duration,
 }
 
 impl Sealed<'_> {
@@ -109,6 +113,7 @@ impl Sealed<'_> {
             project,
             kernel: Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?,
             runner,
+            reader_sleeps: Duration::ZERO,
         })
     }
 
@@ -174,12 +179,7 @@ impl Sealed<'_> {
     }
 
     /// Runs installed modules in one system; returns how each run ended.
-    fn boot(
-        &self,
-        folder: &Path,
-        expected: &Expected,
-        installed: &[Installed],
-    ) -> Result<BTreeMap<(String, u32), String>> {
+    fn boot(&self, folder: &Path, expected: &Expected, installed: &[Installed]) -> Result<Results> {
         let mut plans = String::new();
         for installed in installed {
             plans.push_str(&file(installed));
@@ -202,16 +202,33 @@ impl Sealed<'_> {
             pack.arg("--bin").arg(format!("{name}={name}"));
         }
         cargo::quiet(&mut pack, "packing the system image")?;
-        let session = Session::start(self.kernel.launch(Some(&image), &[], false)?)?;
-        let (output, _) = session.finish(Instant::now() + PATIENCE);
-        let found = output.lines().filter_map(|line| {
-            let (_, rest) = line.split_once("sealed: ")?;
-            let mut words = rest.splitn(3, ' ');
-            let (name, number) = (words.next()?, words.next()?.parse().ok()?);
-            Some(((name.into(), number), words.next()?.trim().into()))
-        });
-        Ok(found.collect())
+        let launch = self.kernel.launch(Some(&image), &[], false)?;
+        let session = Session::with_late_reader(launch, self.reader_sleeps)?;
+        let (output, status) = session.finish(Instant::now() + PATIENCE);
+        let results = read_results(&output);
+        let runs: usize = installed.iter().map(|(name, _)| expected[name].len()).sum();
+        // Results are missing where the system has ended early; else this test has lost them.
+        let lost = runs.saturating_sub(results.len());
+        if lost > 0 && status == Ok(Some(0)) {
+            bail!(
+                "of {runs} results {lost} were lost on the way from the system that ran them all"
+            );
+        }
+        Ok(results)
     }
+}
+
+/// How each run of a module ended: by the file's name and the number of arguments.
+type Results = BTreeMap<(String, u32), String>;
+
+/// Reads what the program that runs the others wrote, between lines of the log.
+fn read_results(output: &str) -> Results {
+    let said = output.lines().filter_map(|line| {
+        let mut words = line.strip_prefix(SAYS)?.splitn(3, ' ');
+        let (name, number) = (words.next()?, words.next()?.parse().ok()?);
+        Some(((name.into(), number), words.next()?.trim().into()))
+    });
+    said.collect()
 }
 
 /// The name of a module's image, and of its file.
@@ -302,6 +319,17 @@ fn read_expected(file: &Path) -> Result<Expected> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_stand_between_lines_of_the_log() {
+        let output = "sealed: m1-guard 3 exit -7\n\
+            crash: m2-guard (SIP 3) died of: unreachable\n  called from function 1\n\
+            sealed: m2-guard 3 trap 4\nm3-guard(4): sealed: m3-guard 3 exit 0\n";
+        let results = read_results(output);
+        assert_eq!(results.len(), 2);
+        assert_eq!(results[&("m1-guard".into(), 3)], "exit -7");
+        assert_eq!(results[&("m2-guard".into(), 3)], "trap 4");
+    }
 
     #[test]
     fn a_run_is_judged_by_how_it_ends() {

@@ -6,6 +6,7 @@ use crate::fuzz::{Request, What, abi, code, http, packets};
 use crate::machine::Machine;
 use anyhow::{Context, Result};
 use std::fs;
+use std::time::Duration;
 
 /// The first seeds of the short runs.
 const SEED: u64 = 1;
@@ -19,6 +20,10 @@ const SECONDS_HTTP: u64 = 10;
 
 /// The greatest size of the kept modules of random code, in bytes.
 const MOST_KEPT: u64 = 1_000_000;
+
+/// How long the reader of the kept modules' results sleeps first: a system that does not wait for it
+/// has much to write meanwhile, and loses some.
+const READER_SLEEPS: Duration = Duration::from_millis(500);
 
 /// Herds of SIPs against the kernel, hosted; a few of them with a forced switch to another thread
 /// wherever one is possible.
@@ -44,7 +49,9 @@ pub fn kept(run: &Run) -> Result<Report> {
         modules += usize::from(file.path().extension().is_some_and(|e| e == "wasm"));
     }
     let mut outcome = Outcome::default();
-    let differences = Sealed::prepare(&run.project)?.compare(&folder, &mut outcome)?;
+    let mut sealed = Sealed::prepare(&run.project)?;
+    sealed.reader_sleeps = READER_SLEEPS;
+    let differences = sealed.compare(&folder, &mut outcome)?;
     let mut report = Report::default();
     let failed = differences.len() + outcome.findings.len();
     report.passed += outcome.compared;
