@@ -1,8 +1,18 @@
 //! The results of other engines for a SIP: an interpreter; `wasmtime`, if it was built in; and if
 //! these two disagree, the interpreter of the WebAssembly Binary Toolkit, if that is installed.
+//!
+//! The interpreter does not know exceptions, typed references to functions and atomic accesses. For
+//! modules with these, V8 takes its place, if `node` is installed and knows them; else `wasmtime`
+//! judges alone. `wasmtime` compiles without optimising: it takes half as long, and is one more
+//! difference to our compiler. It runs the copy of the module that counts ([`crate::count`]); the
+//! other engines, and the system, run the module itself.
 
+use crate::count::{self, Counts};
 use crate::sip::{self, CALLS};
+use crate::v8::V8;
 use anyhow::{Context, Result, anyhow};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::process::Command;
 use wasmi::{Linker, Store, TrapCode};
@@ -28,9 +38,31 @@ impl fmt::Display for End {
 /// The code of a stack overflow: the depth of the stack differs between engines.
 pub const OVERFLOW: u8 = 9;
 
+/// The figure of exceptions that were thrown and caught.
+pub const CAUGHT: &str = "exceptions caught";
+
+/// The code of an exception that nothing catches.
+const UNCAUGHT: u8 = 20;
+
+/// The code of an access through a null reference; here a call of one is a call of no function.
+#[cfg(feature = "wasmtime")]
+const NULL_REFERENCE: u8 = 18;
+
+/// The results for a SIP.
+pub struct Answer {
+    /// The expected result of each run, a line each.
+    pub lines: Vec<String>,
+    /// Whether two engines know the module.
+    pub second: bool,
+    /// The figures of these runs, by name.
+    pub figures: BTreeMap<String, u64>,
+}
+
 /// The engines.
 pub struct Engines {
     wasmi: wasmi::Engine,
+    /// In a cell, as its process answers one request after the other.
+    v8: Option<RefCell<V8>>,
     #[cfg(feature = "wasmtime")]
     wasmtime: wasmtime::Engine,
 }
@@ -44,6 +76,7 @@ impl Engines {
         config.wasm_relaxed_simd(true);
         Ok(Engines {
             wasmi: wasmi::Engine::new(&config),
+            v8: V8::start().map(RefCell::new),
             #[cfg(feature = "wasmtime")]
             wasmtime: {
                 let mut config = wasmtime::Config::new();
@@ -52,43 +85,47 @@ impl Engines {
                 config.max_wasm_stack(4 << 20);
                 config.wasm_custom_page_sizes(true);
                 config.relaxed_simd_deterministic(true);
+                config.wasm_exceptions(true);
+                config.wasm_function_references(true);
+                config.wasm_threads(true);
+                config.cranelift_opt_level(wasmtime::OptLevel::None);
+                // A run that traps tells only by which trap.
+                config.wasm_backtrace_max_frames(None);
+                config.generate_address_map(false);
                 wasmtime::Engine::new(&config).map_err(|e| anyhow!("wasmtime: {e:#}"))?
             },
         })
     }
 
-    /// The expected result of each run of a SIP, a line each; `None` if no engine accepts the SIP.
-    pub fn expect(&self, wasm: &[u8]) -> Result<Option<Vec<String>>> {
-        // The interpreter cannot judge a module that it refuses.
-        let Ok(module) = wasmi::Module::new(&self.wasmi, wasm) else {
+    /// The results for a SIP; `None` if no engine accepts it.
+    pub fn expect(&self, wasm: &[u8]) -> Result<Option<Answer>> {
+        let known = self.known(wasm)?;
+        if matches!(known.first, First::None) && !known.is_compiled() {
             return Ok(None);
-        };
-        #[cfg(feature = "wasmtime")]
-        let compiled = wasmtime::Module::new(&self.wasmtime, wasm)
-            .map_err(|e| anyhow!("wasmtime refuses the module: {e:#}"))?;
+        }
         let mut lines = Vec::new();
+        let mut counts = Counts::default();
+        let (mut runs, mut uncaught) = (0, 0);
         'plans: for plan in 0..sip::plans(wasm)?.max(1) {
             // From the whole plan down to the calls that do not trap: the effects before a trap
             // count, too.
             for calls in (0..=CALLS).rev() {
                 let arguments = plan * 4 + calls;
-                let first = self.interpret(&module, arguments)?;
-                #[cfg(feature = "wasmtime")]
-                let second = self.run(&compiled, arguments)?;
-                #[cfg(not(feature = "wasmtime"))]
-                let second = first;
+                let [first, second] = self.results(&known, arguments, &mut counts)?;
+                runs += 1;
                 let (Some(first), Some(second)) = (first, second) else {
                     lines.push(format!("{arguments} unknown"));
                     continue;
                 };
+                uncaught += u64::from(second == End::Trap(UNCAUGHT));
                 if first == second {
                     lines.push(format!("{arguments} {first}"));
                 } else if [first, second].contains(&End::Trap(OVERFLOW)) {
                     lines.push(format!("{arguments} unknown"));
                 } else {
-                    let third = third(wasm, arguments)?;
+                    let (name, third) = (known.first.name(), third(wasm, arguments)?);
                     lines.push(format!(
-                        "{arguments} differ wasmi: {first}, wasmtime: {second}, wabt: {third}"
+                        "{arguments} differ {name}: {first}, wasmtime: {second}, wabt: {third}"
                     ));
                 }
                 if matches!(first, End::Exit(_)) {
@@ -100,7 +137,62 @@ impl Engines {
                 }
             }
         }
-        Ok(Some(lines))
+        let mut figures: BTreeMap<String, u64> = BTreeMap::new();
+        for (name, n) in count::CLASSES.iter().zip(counts.0) {
+            figures.insert((*name).into(), n);
+        }
+        figures.insert("runs".into(), runs);
+        let caught = counts.thrown().saturating_sub(uncaught);
+        figures.insert(CAUGHT.into(), caught);
+        let by = match known.is_compiled() {
+            true => format!("modules by wasmtime and {}", known.first.name()),
+            false => format!("modules by {}", known.first.name()),
+        };
+        figures.insert(by, 1);
+        Ok(Some(Answer {
+            lines,
+            second: known.is_compiled() && !matches!(known.first, First::None),
+            figures,
+        }))
+    }
+
+    /// The module in the engines that accept it.
+    fn known(&self, wasm: &[u8]) -> Result<Known> {
+        let first = match (wasmi::Module::new(&self.wasmi, wasm), &self.v8) {
+            (Ok(module), _) => First::Wasmi(module),
+            (Err(_), Some(v8)) if v8.borrow_mut().takes(wasm)? => First::V8,
+            _ => First::None,
+        };
+        Ok(Known {
+            first,
+            #[cfg(feature = "wasmtime")]
+            compiled: wasmtime::Module::new(&self.wasmtime, count::instrument(wasm)?)
+                .map_err(|e| anyhow!("wasmtime refuses the module: {e:#}"))?,
+        })
+    }
+
+    /// The results of two engines, or twice that of the only one that knows the module; adds what
+    /// the run executed.
+    fn results(
+        &self,
+        known: &Known,
+        arguments: u32,
+        counts: &mut Counts,
+    ) -> Result<[Option<End>; 2]> {
+        #[cfg(feature = "wasmtime")]
+        let second = Some(self.run(&known.compiled, arguments, counts)?);
+        #[cfg(not(feature = "wasmtime"))]
+        let second = {
+            let _ = counts;
+            None
+        };
+        let first = match (&known.first, &self.v8) {
+            (First::Wasmi(module), _) => Some(self.interpret(module, arguments)?),
+            (First::V8, Some(v8)) => Some(v8.borrow_mut().run(arguments, second.flatten())?),
+            _ => None,
+        };
+        let only = first.or(second).flatten();
+        Ok([first.unwrap_or(only), second.unwrap_or(only)])
     }
 
     /// By the interpreter; `None` if it ends for a reason outside the program.
@@ -123,13 +215,24 @@ impl Engines {
     }
 
     #[cfg(feature = "wasmtime")]
-    fn run(&self, module: &wasmtime::Module, arguments: u32) -> Result<Option<End>> {
+    fn run(
+        &self,
+        module: &wasmtime::Module,
+        arguments: u32,
+        counts: &mut Counts,
+    ) -> Result<Option<End>> {
         let mut store = wasmtime::Store::new(&self.wasmtime, ());
         let count = wasmtime::Func::wrap(&mut store, move || arguments as i32);
         let ended =
             wasmtime::Instance::new(&mut store, module, &[count.into()]).and_then(|instance| {
                 let main = instance.get_typed_func::<(), i32>(&mut store, "sip_main")?;
-                main.call(&mut store, ())
+                let ended = main.call(&mut store, ());
+                for class in 0..count::CLASSES.len() {
+                    let counter = instance.get_global(&mut store, &count::export(class));
+                    let value = counter.and_then(|global| global.get(&mut store).i64());
+                    counts.0[class] += value.unwrap_or_default() as u64;
+                }
+                ended
             });
         use wasmtime::Trap;
         Ok(match ended {
@@ -144,10 +247,44 @@ impl Engines {
                 Some(Trap::IntegerOverflow) => Some(7),
                 Some(Trap::BadConversionToInteger) => Some(8),
                 Some(Trap::StackOverflow) => Some(OVERFLOW),
+                Some(Trap::HeapMisaligned) => Some(15),
+                Some(Trap::NullReference) => Some(NULL_REFERENCE),
+                None if e.is::<wasmtime::ThrownException>() => Some(UNCAUGHT),
                 _ => None,
             }
             .map(End::Trap),
         })
+    }
+}
+
+/// A module in each engine that knows it.
+struct Known {
+    first: First,
+    #[cfg(feature = "wasmtime")]
+    compiled: wasmtime::Module,
+}
+
+/// The engine beside `wasmtime`.
+enum First {
+    Wasmi(wasmi::Module),
+    V8,
+    None,
+}
+
+impl First {
+    fn name(&self) -> &'static str {
+        match self {
+            First::Wasmi(_) => "wasmi",
+            First::V8 => "V8",
+            First::None => "no other",
+        }
+    }
+}
+
+impl Known {
+    /// Whether it will run as machine code.
+    fn is_compiled(&self) -> bool {
+        cfg!(feature = "wasmtime")
     }
 }
 

@@ -8,6 +8,7 @@ pub mod abi;
 pub mod code;
 pub mod http;
 pub mod packets;
+pub mod sealed;
 
 use crate::image::MemoryMode;
 use crate::machine::Machine;

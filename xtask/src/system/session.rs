@@ -36,7 +36,16 @@ impl Session {
     }
 
     /// The same with a standard input, such as the reading end of a pipe.
-    pub fn with_input(mut launch: Launch, input: impl Into<Stdio>) -> Result<Session> {
+    pub fn with_input(launch: Launch, input: impl Into<Stdio>) -> Result<Session> {
+        Session::begin(launch, input.into(), Duration::ZERO)
+    }
+
+    /// Starts a system whose reader first sleeps for a while.
+    pub fn with_late_reader(launch: Launch, sleep: Duration) -> Result<Session> {
+        Session::begin(launch, Stdio::null(), sleep)
+    }
+
+    fn begin(mut launch: Launch, input: Stdio, sleep: Duration) -> Result<Session> {
         let (mut reader, writer) = std::io::pipe().context("cannot make a pipe")?;
         let command = &mut launch.command;
         command.stdin(input);
@@ -54,6 +63,7 @@ impl Session {
             .stderr(Stdio::null());
         let (sender, chunks) = channel();
         std::thread::spawn(move || {
+            std::thread::sleep(sleep);
             let mut buffer = [0; 16384];
             while let Ok(n @ 1..) = reader.read(&mut buffer) {
                 if sender.send(buffer[..n].to_vec()).is_err() {

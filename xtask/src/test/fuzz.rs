@@ -1,9 +1,12 @@
 //! Short runs of the fuzzers, always from the same seeds, so that only a change can make them fail.
 
 use super::{Report, Run};
-use crate::fuzz::{Request, What, abi, http, packets};
+use crate::fuzz::sealed::{Outcome, Sealed};
+use crate::fuzz::{Request, What, abi, code, http, packets};
 use crate::machine::Machine;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::fs;
+use std::time::Duration;
 
 /// The first seeds of the short runs.
 const SEED: u64 = 1;
@@ -15,6 +18,13 @@ const ROUNDS_PC: u64 = 6;
 const SECONDS: u64 = 15;
 const SECONDS_HTTP: u64 = 10;
 
+/// The greatest size of the kept modules of random code, in bytes.
+const MOST_KEPT: u64 = 1_000_000;
+
+/// How long the reader of the kept modules' results sleeps first: a system that does not wait for it
+/// has much to write meanwhile, and loses some.
+const READER_SLEEPS: Duration = Duration::from_millis(500);
+
 /// Herds of SIPs against the kernel, hosted; a few of them with a forced switch to another thread
 /// wherever one is possible.
 pub fn hosted(run: &Run) -> Result<Report> {
@@ -22,6 +32,49 @@ pub fn hosted(run: &Run) -> Result<Report> {
     let stressed = herds(run, Machine::Hosted, ROUNDS_STRESSED, true)?;
     report.passed += stressed.passed;
     report.failures.extend(stressed.failures);
+    Ok(report)
+}
+
+/// The kept modules of random code: in both memory modes, each run ends as it did in the other
+/// engines. They hold what the generators are for, and stay small.
+pub fn kept(run: &Run) -> Result<Report> {
+    let corpus = run.project.root.join("tests/differential/corpus");
+    let folder = run.project.out().join("differential/corpus");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let (mut modules, mut size) = (0, 0);
+    for file in fs::read_dir(&corpus).with_context(|| format!("no {}", corpus.display()))? {
+        let file = file?;
+        size += fs::copy(file.path(), folder.join(file.file_name()))?;
+        modules += usize::from(file.path().extension().is_some_and(|e| e == "wasm"));
+    }
+    let mut outcome = Outcome::default();
+    let mut sealed = Sealed::prepare(&run.project)?;
+    sealed.reader_sleeps = READER_SLEEPS;
+    let differences = sealed.compare(&folder, &mut outcome)?;
+    let mut report = Report::default();
+    let failed = differences.len() + outcome.findings.len();
+    report.passed += outcome.compared;
+    for difference in differences {
+        report.count("a kept module", Err(difference.what));
+    }
+    for finding in outcome.findings.drain(..) {
+        report.count("a kept module", Err(finding));
+    }
+    let complete = match code::missing(&outcome) {
+        Some(missing) => Err(missing),
+        // One is lost, or a run is left without its result.
+        None if outcome.modules != modules => Err(format!(
+            "{modules} modules, but {} expected",
+            outcome.modules
+        )),
+        None if failed == 0 && outcome.unknown + outcome.split.len() > 0 => {
+            Err("runs whose result nobody knows".into())
+        }
+        None if size > MOST_KEPT => Err(format!("{size} bytes, of {MOST_KEPT} at most")),
+        None => Ok(()),
+    };
+    report.count("the kept modules have what the generators make", complete);
     Ok(report)
 }
 

@@ -62,6 +62,7 @@ pub(super) const PARTS: &[Part] = &[
     part("fuzz-abi", fuzz::hosted).quick(),
     part("fuzz-packets", fuzz::packets).quick(),
     part("fuzz-http", fuzz::http).quick(),
+    part("fuzz-code", fuzz::kept).quick(),
     part("conformance", conformance::check).quick(),
     part("tour", tour::check).quick().filters(),
     part("scheduler", systems::round_robin).quick(),

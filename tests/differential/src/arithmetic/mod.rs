@@ -8,6 +8,7 @@
 //! that calls itself for ever.
 
 mod addresses;
+mod atomics;
 mod operations;
 mod relaxed;
 mod vectors;
@@ -50,6 +51,16 @@ struct Gen<'n> {
     index: u32,
     /// The operations left for this function.
     left: u32,
+    /// Whether it has atomic accesses.
+    atomics: bool,
+}
+
+/// The form of a module.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Operations of a function. Most modules are small, so that more of them are compared.
+    operations: u32,
+    atomics: bool,
 }
 
 fn place(ty: V) -> usize {
@@ -190,6 +201,9 @@ impl Gen<'_> {
     }
 
     fn load(&mut self, ty: V, depth: u32) {
+        if self.atomics && matches!(ty, V::I32 | V::I64) {
+            return self.atomic_value(ty, depth);
+        }
         if ty == V::V128 {
             return self.vector_load(depth);
         }
@@ -223,6 +237,7 @@ impl Gen<'_> {
     /// Instructions without a result: stores, copies, changes of globals and tables.
     fn effect(&mut self, depth: u32) {
         match self.numbers.below(15) {
+            0 | 2 if self.atomics => self.atomic_effect(depth),
             14 => self.go_through(depth),
             12 | 13 => self.vector_store(depth),
             0 | 1 => {
@@ -371,7 +386,7 @@ impl Gen<'_> {
     }
 }
 
-fn function(numbers: &mut Numbers, index: u32) -> Function {
+fn function(numbers: &mut Numbers, index: u32, form: Form) -> Function {
     // Some have very many variables.
     let many = if numbers.below(8) == 0 { 200 } else { 3 };
     let mut locals: [Vec<u32>; 5] = Default::default();
@@ -390,7 +405,8 @@ fn function(numbers: &mut Numbers, index: u32) -> Function {
         f: Function::new(declared),
         locals,
         index,
-        left: 160,
+        left: form.operations,
+        atomics: form.atomics,
     };
     for param in [2, 7] {
         g.put(I::LocalGet(param));
@@ -416,7 +432,7 @@ fn function(numbers: &mut Numbers, index: u32) -> Function {
     g.put(I::LocalTee(rounds));
     g.put(I::BrIf(0));
     g.put(I::End);
-    g.left += 100;
+    g.left += form.operations / 2;
     for ty in TYPES {
         g.value(ty, DEPTH);
     }
@@ -424,8 +440,12 @@ fn function(numbers: &mut Numbers, index: u32) -> Function {
     g.f
 }
 
-/// A module.
+/// A module, with atomic accesses in one of three.
 pub fn module(numbers: &mut Numbers) -> Vec<u8> {
+    let form = Form {
+        operations: numbers.of(&[16, 24, 40, 160]),
+        atomics: numbers.below(3) == 0,
+    };
     let mut types = TypeSection::new();
     types.ty().function([], [V::I32]);
     types.ty().function(PARAMS, TYPES);
@@ -438,7 +458,7 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
     // Functions are from 1 on; the import is 0.
     for index in 0..FUNCTIONS {
         functions.function(1);
-        code.function(&function(numbers, index));
+        code.function(&function(numbers, index, form));
     }
     // It never ends, and leaves a mark in the globals each time.
     functions.function(2);

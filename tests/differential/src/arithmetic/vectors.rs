@@ -306,7 +306,7 @@ impl Gen<'_> {
                 ];
                 self.put(SPLATS[i].clone());
             }
-            18 | 19 => self.relaxed_vector(depth),
+            18 | 19 if !self.atomics => self.relaxed_vector(depth),
             _ => {
                 self.value(V::V128, depth);
                 let n = self.numbers.below(16) as u8;

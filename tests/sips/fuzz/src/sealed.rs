@@ -1,6 +1,13 @@
 //! Runs programs that report their result by their exit code: each line of the boot file `plans` is
 //! a program's name and numbers, and the program runs once for each number, with that many
-//! arguments. Prints `sealed: NAME NUMBER END` for each.
+//! arguments. Writes `sealed: NAME NUMBER END` to the console device for each, and exits with 0 when
+//! all are written.
+//!
+//! Invariants:
+//! - No line is lost, however slow the reader: they do not go to the log, which drops what does not
+//!   fit. A line is written out before the next program starts, and so are the crash reports before
+//!   it.
+//! - No line of the log comes in the middle of one: the device takes each whole, being empty.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -9,14 +16,16 @@ use sing_sdk::prelude::*;
 
 use core::time::Duration;
 use sing_sdk::boot;
+use sing_sdk::console::{self, LINE_OUTPUT};
 use sing_sdk::process::{Child, Exit};
 use sing_sdk::rt::Block;
+use sing_sdk::sync::{Interrupt, wait};
+use sing_sdk::time::Timeout;
 
 sing_sdk::manifest! {
     name: "sealed",
     description: "runs programs that tell by their exit code how they went",
-    privileges: [create, boot],
-    endpoints: { stdout: optional PipeContract.Imp:Start },
+    privileges: [console, create, boot],
     memory: 256 MiB,
 }
 
@@ -24,6 +33,35 @@ sing_sdk::manifest! {
 const PLANS: &str = "plans";
 /// How long a program may run.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The console device, as the way out of results.
+struct Results {
+    room: Interrupt,
+}
+
+impl Results {
+    /// Writes a line, and waits until it is written out.
+    fn line(&self, text: &str) -> Result<(), Error> {
+        let line = format!("sealed: {text}\n");
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            match console::write(rest)? {
+                0 => self.wait()?,
+                taken => rest = rest.get(taken..).unwrap_or_default(),
+            }
+        }
+        while console::unwritten() > 0 {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<(), Error> {
+        wait(&self.room, Timeout::FOREVER)?;
+        self.room.acknowledge();
+        Ok(())
+    }
+}
 
 fn run(name: &str, arguments: usize) -> Result<String, Error> {
     let child = Child::of(name)
@@ -42,6 +80,9 @@ fn run(name: &str, arguments: usize) -> Result<String, Error> {
 
 #[sing_sdk::main]
 fn main() -> Result<(), Error> {
+    let results = Results {
+        room: Interrupt::new(LINE_OUTPUT)?,
+    };
     let size = boot::size(PLANS)?;
     let mut block = Block::new(size as usize)?;
     boot::read(PLANS, 0, &mut block)?;
@@ -55,11 +96,10 @@ fn main() -> Result<(), Error> {
         for number in words {
             let arguments = number.parse().map_err(|_| Error::BadArgument)?;
             match run(name, arguments) {
-                Ok(end) => println!("sealed: {name} {number} {end}"),
-                Err(e) => println!("sealed: {name} {number} not run: {e}"),
+                Ok(end) => results.line(&format!("{name} {number} {end}"))?,
+                Err(e) => results.line(&format!("{name} {number} not run: {e}"))?,
             }
         }
     }
-    println!("sealed: done");
     Ok(())
 }

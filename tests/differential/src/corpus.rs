@@ -1,0 +1,64 @@
+//! A selection of modules to be kept: small ones that together have every instruction that the
+//! generators make, and execute each counted class several times, with results on which two engines
+//! agree.
+
+use crate::count::CLASSES;
+use crate::engines::{Answer, CAUGHT, Engines};
+use anyhow::Result;
+use std::collections::{BTreeMap, BTreeSet};
+use wasmparser::{Parser, Payload};
+
+/// The names of a module's instructions.
+fn instructions(wasm: &[u8]) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Payload::CodeSectionEntry(body) = payload? else {
+            continue;
+        };
+        for op in body.get_operators_reader()? {
+            let text = format!("{:?}", op?);
+            let name = text.split(|c: char| !c.is_alphanumeric()).next();
+            names.extend(name.map(String::from));
+        }
+    }
+    Ok(names)
+}
+
+/// Modules that execute a class, at least.
+const EACH: usize = 8;
+
+/// Whether two engines know all results, and agree.
+fn is_sure(answer: &Answer) -> bool {
+    let sure = |line: &String| line.contains(" exit ") || line.contains(" trap ");
+    let differ = |line: &String| line.contains("differ");
+    answer.second && !answer.lines.is_empty() && answer.lines.iter().all(|l| sure(l) && !differ(l))
+}
+
+/// Those of the modules that are kept: the smallest ones first, each of which has an instruction
+/// that no smaller one has, or executes a class that few smaller ones execute.
+pub fn select(mut modules: Vec<(String, Vec<u8>)>) -> Result<Vec<(String, Vec<u8>)>> {
+    let engines = Engines::new()?;
+    modules.sort_by_key(|(_, wasm)| wasm.len());
+    let mut seen = BTreeSet::new();
+    let mut executed: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for (name, wasm) in modules {
+        let Some(answer) = engines.expect(&wasm)?.filter(is_sure) else {
+            continue;
+        };
+        let its = instructions(&wasm)?;
+        let ran = |class: &&str| answer.figures.get(*class).is_some_and(|n| *n > 0);
+        let classes = CLASSES.into_iter().chain([CAUGHT]).filter(ran);
+        let classes: Vec<&str> = classes.collect();
+        let rare = |class: &&str| executed.get(class).is_none_or(|n| *n < EACH);
+        if its.is_subset(&seen) && !classes.iter().any(rare) {
+            continue;
+        }
+        seen.extend(its);
+        for class in classes {
+            *executed.entry(class).or_default() += 1;
+        }
+        kept.push((name, wasm));
+    }
+    Ok(kept)
+}
