@@ -236,7 +236,7 @@ pub struct HostedHal {
     /// Whether images without checks are loaded, and whether quanta end.
     measures: bool,
     preempts: bool,
-    /// Where loaded functions are written, if that is asked for.
+    /// The file for `perf`, if it is asked for.
     perf: Option<perf::Map>,
     /// Where calls come in, if it is inside a program that does other things, too.
     port: Option<Arc<Port>>,

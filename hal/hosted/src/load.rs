@@ -162,7 +162,7 @@ pub(crate) fn image(path: &Path) -> Result<&'static [u8], Error> {
     }
 }
 
-/// What is wrong with a file that does not begin as a system image of this version does.
+/// The error for a file that does not begin as a system image of this version does.
 fn no_image(path: PathBuf, begins: &[u8]) -> Error {
     match of_other_version(begins) {
         Some(why) => Error::OtherVersion(path, why),
