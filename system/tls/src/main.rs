@@ -122,8 +122,9 @@ fn main(Arguments { file }: Arguments) -> Result<i32, Error> {
                 match gate.open() {
                     // The port is that of the configuration.
                     true => {
-                        provider.clients.forget(key);
                         let bound = client.send_ok(gate.config.port);
+                        // It goes on with the gate, and its messages are not for this set.
+                        provider.clients.release(key, &bound);
                         let shared = Arc::clone(&gate);
                         if thread::spawn(move || gate::serve(&shared, bound)).is_err() {
                             gate.shut();
