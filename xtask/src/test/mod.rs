@@ -239,8 +239,8 @@ fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
         }
     }
     for (name, report, _) in rows {
-        for (test, _) in &report.failures {
-            say!("FAILED {name}: {test}");
+        for (test, reason) in &report.failures {
+            say!("FAILED {name}: {test}\n{}", indent(&short(reason)));
         }
     }
     if passed + failed == 0 {
@@ -249,6 +249,35 @@ fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
     say!("in {} s:", time.as_secs());
     say!("{passed} passed, {failed} failed");
     u8::from(failed > 0 || passed == 0)
+}
+
+/// Lines of a reason at its start and at its end that the summary repeats, and characters of each: a log may have been
+/// kept from its end only.
+const FIRST: usize = 4;
+const LAST: usize = 6;
+const WIDE: usize = 300;
+
+/// A long reason without its middle.
+fn short(reason: &str) -> String {
+    let cut = |line: &str| match line.char_indices().nth(WIDE) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line.to_string(),
+    };
+    let lines: Vec<&str> = reason.lines().collect();
+    let (first, last) = match lines.len() {
+        n if n <= FIRST + LAST + 1 => (lines.as_slice(), [].as_slice()),
+        n => (&lines[..FIRST], &lines[n - LAST..]),
+    };
+    let between = match last {
+        [] => None,
+        _ => Some(format!("… {} lines", lines.len() - FIRST - LAST)),
+    };
+    let (first, last) = (first.iter().map(|l| cut(l)), last.iter().map(|l| cut(l)));
+    first
+        .chain(between)
+        .chain(last)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn indent(text: &str) -> String {
@@ -261,6 +290,17 @@ fn indent(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_reason_loses_its_middle() {
+        let numbered = |n: usize| (1..=n).map(|i| i.to_string()).collect::<Vec<_>>();
+        for n in [0, 1, FIRST + LAST + 1] {
+            assert_eq!(short(&numbered(n).join("\n")), numbered(n).join("\n"));
+        }
+        let long = short(&numbered(100).join("\n"));
+        assert_eq!(long, "1\n2\n3\n4\n… 90 lines\n95\n96\n97\n98\n99\n100");
+        assert_eq!(short(&"ä".repeat(500)), format!("{} …", "ä".repeat(WIDE)));
+    }
 
     #[test]
     fn a_filter_names_parts_or_tests() {
