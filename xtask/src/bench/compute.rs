@@ -41,7 +41,7 @@ const WAYS: [Way; 2] = [
 
 /// `bench compute`: measures, prints the table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
-    let (kernels, native) = prepare()?;
+    let (kernels, native) = prepare(RUNS)?;
     let mut sides = vec![(NATIVE, native)];
     sides.push(("native, no vectors", kernels.without_vectors()?));
     if let Some(peers) = kernels.wasmtime(&[true, false])? {
@@ -54,10 +54,11 @@ pub fn run(request: &Request) -> Result<u8> {
     finish(request, kernels, &measured, rows, &image)
 }
 
-pub(super) fn prepare() -> Result<(Kernels, Side)> {
+/// The kernels, so many runs of them in a burst, and the native side.
+pub(super) fn prepare(runs: u32) -> Result<(Kernels, Side)> {
     let mut project = Project::find()?;
     setup::prepare(&mut project, Needs::of(false))?;
-    Kernels::prepare(project, RUNS)
+    Kernels::prepare(project, runs)
 }
 
 fn ours(image: &Path, names: [&'static str; 2], ways: [Way; 2]) -> Vec<(&'static str, Side)> {
@@ -100,8 +101,8 @@ pub(super) struct Ratios {
     pub(super) kernels: Vec<String>,
     /// By side, kernel, round.
     pub(super) ratios: Vec<Vec<Vec<f64>>>,
-    /// The cycles of the run in the middle, likewise.
-    pub(super) medians: Vec<Vec<Vec<f64>>>,
+    /// The cycles of a run in the least disturbed stretch, likewise.
+    pub(super) stretches: Vec<Vec<Vec<f64>>>,
 }
 
 impl Ratios {
@@ -112,7 +113,7 @@ impl Ratios {
         rounds: u32,
     ) -> Result<Ratios> {
         let mut ratios = vec![vec![Vec::new(); kernels.names.len()]; sides.len()];
-        let mut medians = ratios.clone();
+        let mut stretches = ratios.clone();
         for round in 1..=rounds {
             for (number, kernel) in kernels.names.iter().enumerate() {
                 complain!("round {round} of {rounds}: {kernel}");
@@ -132,7 +133,7 @@ impl Ratios {
                         first.result
                     );
                     ratios[*at][number].push(burst.cycles / first.cycles.max(1.0));
-                    medians[*at][number].push(burst.median);
+                    stretches[*at][number].push(burst.stretch);
                 }
             }
         }
@@ -140,7 +141,7 @@ impl Ratios {
             sides: sides.iter().map(|(name, _)| (*name).into()).collect(),
             kernels: kernels.names.clone(),
             ratios,
-            medians,
+            stretches,
         })
     }
 
@@ -149,12 +150,11 @@ impl Ratios {
         self.geometric(|kernel, round| self.ratios[side][kernel][round])
     }
 
-    /// The geometric mean over the kernels of the ratio of these sides' runs in the middle, one a
-    /// round.
-    pub(super) fn medians_over(&self, side: usize, other: usize) -> Vec<f64> {
-        let medians = &self.medians;
+    /// The geometric mean over the kernels of the ratio of these sides' stretches, one a round.
+    pub(super) fn stretches_over(&self, side: usize, other: usize) -> Vec<f64> {
+        let stretches = &self.stretches;
         self.geometric(|kernel, round| {
-            medians[side][kernel][round] / medians[other][kernel][round].max(1.0)
+            stretches[side][kernel][round] / stretches[other][kernel][round].max(1.0)
         })
     }
 
@@ -247,7 +247,7 @@ mod tests {
                 vec![vec![2.0, 2.0, 2.0], vec![8.0, 8.0, 8.0]],
                 vec![vec![1.0, 1.0, 9.0], vec![4.0, 4.0, 9.0]],
             ],
-            medians: vec![
+            stretches: vec![
                 vec![vec![10.0; 3], vec![10.0; 3]],
                 vec![vec![10.0; 3], vec![10.0; 3]],
                 vec![vec![20.0; 3], vec![80.0; 3]],
@@ -260,6 +260,6 @@ mod tests {
         assert!((rows[1].value - 0.5).abs() < 1e-9, "{:?}", rows[1]);
         assert_eq!((rows[3].name.as_str(), rows[3].value), ("b", 4.0));
         assert!(measured.table().contains("4.000"));
-        assert!((measured.medians_over(2, 0)[1] - 4.0).abs() < 1e-9);
+        assert!((measured.stretches_over(2, 0)[1] - 4.0).abs() < 1e-9);
     }
 }

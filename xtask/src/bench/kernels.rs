@@ -25,25 +25,25 @@ const WITH_SIMD: &str = "-Ctarget-feature=+simd128";
 pub struct Burst {
     /// The cycles of the run that was disturbed least.
     pub cycles: f64,
-    /// Those of the one in the middle.
-    pub median: f64,
+    /// Those of a run in the stretch of runs that was disturbed least.
+    pub stretch: f64,
     /// What the kernel computed.
     pub result: u64,
 }
 
 impl Burst {
-    /// Reads `LEAST MEDIAN RESULT`, at the beginning of a line or behind `measured`.
+    /// Reads `LEAST STRETCH RESULT`, at the beginning of a line or behind `measured`.
     fn read(output: &str) -> Option<Burst> {
         output.lines().find_map(|line| {
             let line = line.trim();
             let line = line.strip_prefix("measured ").unwrap_or(line);
             let mut words = line.split(' ');
             let cycles = words.next()?.parse().ok()?;
-            let median = words.next()?.parse().ok()?;
+            let stretch = words.next()?.parse().ok()?;
             let result = u64::from_str_radix(words.next()?, 16).ok()?;
             Some(Burst {
                 cycles,
-                median,
+                stretch,
                 result,
             })
         })
@@ -255,7 +255,7 @@ mod tests {
     fn a_burst_is_read_from_what_a_side_prints() {
         let output = "booted\nmeasured 120 130 00000000000000ff\nbye\n";
         let burst = Burst::read(output).unwrap();
-        assert_eq!((burst.cycles, burst.median), (120.0, 130.0));
+        assert_eq!((burst.cycles, burst.stretch), (120.0, 130.0));
         assert_eq!(burst.result, 255);
         assert!(Burst::read("120 130\n").is_none());
         assert!(Burst::read("measured a b c\n").is_none());

@@ -1,6 +1,6 @@
 //! The kernels of `cargo xtask bench compute` under wasmtime: `kernels compile MODULE OUT`, then
-//! `kernels run OUT NUMBER RUNS`, which prints the cycles of a run, the least and the median, and
-//! the result.
+//! `kernels run OUT NUMBER RUNS`, which prints the cycles of a run, the least and that in the
+//! least disturbed stretch, and the result.
 //!
 //! The module is the program that the system runs. Of the system it has the clock here, and every
 //! other import is a trap: a kernel needs none.
