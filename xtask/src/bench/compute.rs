@@ -21,23 +21,26 @@ const RUNS: u32 = 7;
 /// The side to which the others are compared, and the one that the target is about.
 const NATIVE: &str = "native";
 const OURS: &str = "this system, SIMD";
+/// The same for this machine's processor, as wasmtime's is.
+const OURS_NATIVE: &str = "SIMD, --cpu native";
 const PEER: &str = "wasmtime, SIMD";
 
 /// The sides of `bench compute`.
-const WAYS: [Way; 2] = [
-    Way {
-        program: "kernels",
-        simd: true,
-        memory: "guard",
-        checks: "all",
-    },
-    Way {
-        program: "kernels-scalar",
-        simd: false,
-        memory: "guard",
-        checks: "all",
-    },
+const WAYS: [Way; 3] = [
+    way("kernels", true, "baseline"),
+    way("kernels-native", true, "native"),
+    way("kernels-scalar", false, "baseline"),
 ];
+
+const fn way(program: &'static str, simd: bool, cpu: &'static str) -> Way {
+    Way {
+        program,
+        simd,
+        memory: "guard",
+        checks: "all",
+        cpu,
+    }
+}
 
 /// `bench compute`: measures, prints the table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
@@ -48,7 +51,7 @@ pub fn run(request: &Request) -> Result<u8> {
         sides.extend([PEER, "wasmtime"].into_iter().zip(peers));
     }
     let image = kernels.image(&WAYS)?;
-    sides.extend(ours(&image, [OURS, "this system"], WAYS));
+    sides.extend(ours(&image, [OURS, OURS_NATIVE, "this system"], WAYS));
     let measured = Ratios::measure(&kernels, &sides, request.rounds)?;
     let rows = measured.rows(OURS, "T8");
     finish(request, kernels, &measured, rows, &image)
@@ -61,7 +64,7 @@ pub(super) fn prepare(runs: u32) -> Result<(Kernels, Side)> {
     Kernels::prepare(project, runs)
 }
 
-fn ours(image: &Path, names: [&'static str; 2], ways: [Way; 2]) -> Vec<(&'static str, Side)> {
+fn ours(image: &Path, names: [&'static str; 3], ways: [Way; 3]) -> Vec<(&'static str, Side)> {
     let sides = ways.map(|way| Side::Ours {
         image: image.into(),
         program: way.program,
@@ -186,9 +189,14 @@ impl Ratios {
             ..row(&mean, self.means(side))
         }];
         if let Some(peer) = self.sides.iter().position(|name| name == PEER) {
-            let both = self.means(side).into_iter().zip(self.means(peer));
-            let over = both.map(|(ours, theirs)| ours / theirs).collect();
-            rows.push(row(&format!("the same over {PEER}"), over));
+            let over = |side| {
+                let both = self.means(side).into_iter().zip(self.means(peer));
+                both.map(|(ours, theirs)| ours / theirs).collect()
+            };
+            rows.push(row(&format!("the same over {PEER}"), over(side)));
+            if let Some(native) = self.sides.iter().position(|name| name == OURS_NATIVE) {
+                rows.push(row(&format!("{OURS_NATIVE}, over {PEER}"), over(native)));
+            }
         }
         for (number, kernel) in self.kernels.iter().enumerate() {
             rows.push(Row {
@@ -240,17 +248,19 @@ mod tests {
     #[test]
     fn means_are_geometric_and_medians_over_rounds() {
         let measured = Ratios {
-            sides: vec![NATIVE.into(), PEER.into(), OURS.into()],
+            sides: [NATIVE, PEER, OURS, OURS_NATIVE].map(String::from).to_vec(),
             kernels: vec!["a".into(), "b".into()],
             ratios: vec![
                 vec![vec![1.0; 3], vec![1.0; 3]],
                 vec![vec![2.0, 2.0, 2.0], vec![8.0, 8.0, 8.0]],
                 vec![vec![1.0, 1.0, 9.0], vec![4.0, 4.0, 9.0]],
+                vec![vec![1.0; 3], vec![1.0; 3]],
             ],
             stretches: vec![
                 vec![vec![10.0; 3], vec![10.0; 3]],
                 vec![vec![10.0; 3], vec![10.0; 3]],
                 vec![vec![20.0; 3], vec![80.0; 3]],
+                vec![vec![10.0; 3]; 2],
             ],
         };
         let rows = measured.rows(OURS, "T8");
@@ -258,7 +268,8 @@ mod tests {
         assert!((rows[0].value - 2.0).abs() < 1e-9, "{:?}", rows[0]);
         assert!((rows[0].peers[PEER] - 4.0).abs() < 1e-9);
         assert!((rows[1].value - 0.5).abs() < 1e-9, "{:?}", rows[1]);
-        assert_eq!((rows[3].name.as_str(), rows[3].value), ("b", 4.0));
+        assert!((rows[2].value - 0.25).abs() < 1e-9, "{:?}", rows[2]);
+        assert_eq!((rows[4].name.as_str(), rows[4].value), ("b", 4.0));
         assert!(measured.table().contains("4.000"));
         assert!((measured.stretches_over(2, 0)[1] - 4.0).abs() < 1e-9);
     }

@@ -61,6 +61,8 @@ pub struct Way {
     pub memory: &'static str,
     /// What `--checks` gets.
     pub checks: &'static str,
+    /// What `--cpu` gets.
+    pub cpu: &'static str,
 }
 
 /// Where kernels run.
@@ -166,7 +168,7 @@ impl Kernels {
             command.arg("compile").arg(self.module(way.simd)?);
             command.arg("-o").arg(&image);
             command.args(["--memory", way.memory, "--checks", way.checks]);
-            command.args(["--lines", "none"]);
+            command.args(["--cpu", way.cpu, "--lines", "none"]);
             cargo::quiet(&mut command, &format!("compiling {}", way.program))?;
             images.push((way.program.into(), image));
         }

@@ -19,6 +19,7 @@ const fn way(program: &'static str, memory: &'static str, checks: &'static str) 
         simd: true,
         memory,
         checks,
+        cpu: "baseline",
     }
 }
 
