@@ -67,7 +67,7 @@ const BEGIN: &str = "mkdir -p /soak; cp /boot/bin/shell /boot/bin/files /soak &\
 const ROUND: &str = "\
     wait; wc < /soak/shell\n\
     mv /soak/shell /soak/other; echo a line | save -a /soak/line; rm -r -f /soak\n\
-    ping 5; cat /boot/notes.txt | grep -i sealed | wc; date; ps | grep web | wc; crash div0\n";
+    pingpong 5; cat /boot/notes.txt | grep -i sealed | wc; date; ps | grep web | wc; crash div0\n";
 /// Without these words, a round was none.
 const PONG: &str = "pong: exit 0";
 

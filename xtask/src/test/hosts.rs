@@ -17,9 +17,15 @@ use std::time::{Duration, Instant};
 /// How long a boot and all commands may take.
 const TIME: Duration = Duration::from_secs(180);
 
+/// What `ping` says of one echo that came back.
+const ONE_OF_ONE: &str = "1 packets transmitted, 1 received, 0% packet loss";
+
 /// A command, and lines that it must print.
-const COMMANDS: [(&str, &[&str]); 19] = [
-    ("reach 10.0.0.1 1", &["10.0.0.1: 1 of 1 came back"]),
+const COMMANDS: [(&str, &[&str]); 21] = [
+    (
+        "ping 10.0.0.1 1",
+        &["--- 10.0.0.1 ping statistics ---", ONE_OF_ONE],
+    ),
     (
         "links",
         &[
@@ -50,8 +56,16 @@ const COMMANDS: [(&str, &[&str]); 19] = [
         "dig trouble.test",
         &["dig: trouble.test: no server of names is known, or none answers"],
     ),
-    ("reach alias.test 1", &["alias.test: 1 of 1 came back"]),
-    ("reach six.test 1", &["six.test: 1 of 1 came back"]),
+    ("ping alias.test 1", &[ONE_OF_ONE]),
+    ("ping six.test 1", &[ONE_OF_ONE]),
+    (
+        "ping 10.0.0.77 1; echo $?",
+        &["1 packets transmitted, 0 received, 100% packet loss", "1"],
+    ),
+    (
+        "ping none.test; echo $?",
+        &["ping: none.test: no host has this name", "2"],
+    ),
     ("datagrams to host.test 7", &["host.test: all came back"]),
     ("datagrams to six.test 7", &["six.test: all came back"]),
     (
@@ -83,9 +97,9 @@ const COMMANDS: [(&str, &[&str]); 19] = [
     ),
     // Those who wait are killed; what they had is given back.
     (
-        "dig silent.test A & get http://silent.test/ & reach 10.0.0.77 & sleep 0.5; \
-         kill dig get reach; wait; reach host.test 1",
-        &["host.test: 1 of 1 came back"],
+        "dig silent.test A & get http://silent.test/ & ping 10.0.0.77 & sleep 0.5; \
+         kill dig get ping; wait; ping host.test 1",
+        &["--- host.test ping statistics ---", ONE_OF_ONE],
     ),
     (
         "nc 10.0.0.1 99; nc host.test 81; nc none.test 80",

@@ -157,7 +157,7 @@ fn play(
     let begun = Instant::now();
     let played = wait(&mut server, deadline, "up", &mut said).and_then(|()| {
         let ask = format!(
-            "reach 10.0.0.2 5; get http://10.0.0.2:{web}/large /mnt/got/large; echo status $?; \
+            "ping 10.0.0.2 5; get http://10.0.0.2:{web}/large /mnt/got/large; echo status $?; \
              cat /mnt/web/large | nc 10.0.0.2 {data}; sweep && echo swept"
         );
         let ends = [cards[1], link.ends[1]];

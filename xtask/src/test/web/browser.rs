@@ -63,7 +63,7 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         ..Request::default()
     };
     request.script = Some(format!(
-        "sleep 1000 & sleep 0.1; echo ready; echo now | nc -l {burst}; ping {PINGS} > /dev/null; \
+        "sleep 1000 & sleep 0.1; echo ready; echo now | nc -l {burst}; pingpong {PINGS} > /dev/null; \
          echo over | nc -l {end}"
     ));
     let launch = launch(run, request, false)?;
