@@ -12,6 +12,7 @@ mod flood;
 mod hostile;
 mod kills;
 mod otlp;
+mod places;
 mod scan;
 mod served;
 mod spans;
@@ -49,6 +50,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     browser::check(run, &mut report)?;
     clients::check(run, &mut report)?;
     conformance::check(run, &mut report)?;
+    places::check(run, &mut report)?;
     kills::check(run, Machine::Hosted, KILLS, &mut report)?;
     spans::check(run, &mut report)?;
     tls::check(run, &mut report)?;

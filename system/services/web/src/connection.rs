@@ -125,7 +125,7 @@ fn leave(server: &Server, slot: usize) -> Handle {
 
 /// Ends a connection whose last answer is given; it makes way meanwhile.
 fn close(server: &Server, slot: usize, wire: Wire) {
-    server.slots.waits(slot);
+    server.slots.ends(slot);
     wire.close(leave(server, slot));
 }
 

@@ -3,7 +3,9 @@
 //!
 //! Invariants:
 //! - One that was told to make way serves nothing any more.
-//! - One address has half the places at most, those beside that make way.
+//! - One address has half the places at most, those beside that make way. A connection that has been
+//!   served makes way before one that waits for its first bytes: a client that closes one connection and
+//!   opens the next has no more than before, though the server may see the next one first.
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -25,10 +27,23 @@ enum Use {
     Busy,
     /// It waits for a request since then.
     Quiet(Duration),
-    /// It waits for its client since then, within a request or behind the last one.
+    /// It waits for its client since then, within a request.
     Waits(Duration),
+    /// It is answered since then, and waits for its client to close.
+    Ends(Duration),
     /// It makes way for another.
     Leaves,
+}
+
+impl Use {
+    /// Who makes way, if it can: the least of these. Those behind their last answer come first.
+    fn quiet(self) -> Option<(bool, Duration)> {
+        match self {
+            Use::Ends(since) => Some((false, since)),
+            Use::Quiet(since) | Use::Waits(since) => Some((true, since)),
+            Use::Free | Use::Kept | Use::Busy | Use::Leaves => None,
+        }
+    }
 }
 
 pub struct Slots {
@@ -81,13 +96,12 @@ impl Slots {
         if uses.iter().any(|u| matches!(u, Use::Leaves)) {
             return None;
         }
-        let quiet = uses.iter().enumerate().filter_map(|(at, u)| match u {
-            Use::Quiet(since) | Use::Waits(since) => Some((*since, at)),
-            _ => None,
+        let now = uptime();
+        let quiet = uses.iter().enumerate().filter_map(|(at, u)| {
+            let quiet = u.quiet()?;
+            (now.saturating_sub(quiet.1) >= QUIET).then_some((quiet, at))
         });
-        if let Some((since, at)) = quiet.min()
-            && uptime().saturating_sub(since) >= QUIET
-        {
+        if let Some((_, at)) = quiet.min() {
             uses[at] = Use::Leaves;
             self.leave[at].set();
         }
@@ -101,19 +115,19 @@ impl Slots {
         let mut uses = self.uses.lock();
         let mut peers = self.peers.lock();
         let most = (uses.len() / 2).max(1);
-        let (mut count, mut oldest) = (0, None::<(Duration, usize)>);
+        let (mut count, mut first) = (0, None);
         for (at, (of, peer)) in uses.iter().zip(peers.iter()).enumerate() {
             if *peer != Some(from) || matches!(of, Use::Free | Use::Kept | Use::Leaves) {
                 continue;
             }
             count += 1;
-            if let Use::Quiet(since) | Use::Waits(since) = of {
-                let this = (*since, at);
-                oldest = Some(oldest.map_or(this, |oldest| oldest.min(this)));
+            if let Some(quiet) = of.quiet() {
+                let this = (quiet, at);
+                first = Some(first.map_or(this, |first| this.min(first)));
             }
         }
         if count >= most {
-            let Some((_, at)) = oldest else {
+            let Some((_, at)) = first else {
                 return false;
             };
             uses[at] = Use::Leaves;
@@ -139,9 +153,14 @@ impl Slots {
         self.turn(slot, Use::Quiet(uptime()));
     }
 
-    /// The client is waited for, in a request or behind the last answer.
+    /// The client is waited for, in a request.
     pub fn waits(&self, slot: usize) {
         self.turn(slot, Use::Waits(uptime()));
+    }
+
+    /// The last answer is given, and the client's end is waited for.
+    pub fn ends(&self, slot: usize) {
+        self.turn(slot, Use::Ends(uptime()));
     }
 
     fn turn(&self, slot: usize, to: Use) -> bool {
