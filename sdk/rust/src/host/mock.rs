@@ -284,8 +284,8 @@ impl Player {
                 return;
             };
             let (number, words) = (message.number, &message.words);
-            left = self
-                .answering(|script| script.answer(state, number, words, endpoint, &self.came));
+            left =
+                self.answering(|script| script.answer(state, number, words, endpoint, &self.came));
         }
     }
 
