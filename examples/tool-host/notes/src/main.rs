@@ -2,7 +2,7 @@
 //! and `{}` with the titles of all. Each is a file in the directory that the host gives to the call.
 #![no_std]
 #![no_main]
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 
