@@ -1,10 +1,12 @@
 //! Calls: of a process made for each, or of one that is kept; each to be waited for by a thread or
 //! as a future.
 
+use crate::directory::{Access, Directory, Given, arguments};
 use crate::{Error, MOST_BYTES, System};
 use sing_calls::{Limits, NAME, Op, Outcome};
-use sing_hosted::{Pending, Reply};
+use sing_hosted::{Asked, GivenDirectory, Pending, Reply};
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -15,6 +17,7 @@ pub struct Program<'s> {
     system: &'s System,
     name: String,
     limits: Limits,
+    directories: Vec<Directory>,
 }
 
 /// A process that is kept, and asked many times, one call after the other. Dropping it ends it.
@@ -22,6 +25,8 @@ pub struct Program<'s> {
 pub struct Process<'s> {
     program: Program<'s>,
     number: u64,
+    /// The directories that it has, until it is dropped.
+    _given: Vec<GivenDirectory>,
 }
 
 /// A call that is under way: a future of its answer. Dropping it ends the call's process.
@@ -29,6 +34,8 @@ pub struct Process<'s> {
 pub struct Call<'p> {
     program: &'p Program<'p>,
     pending: Result<Pending, Option<Error>>,
+    /// The directories of its process, until it is over.
+    given: Vec<GivenDirectory>,
     over: bool,
 }
 
@@ -38,6 +45,7 @@ impl<'s> Program<'s> {
             system,
             name: name.into(),
             limits: Limits::NONE,
+            directories: Vec::new(),
         }
     }
 
@@ -69,54 +77,110 @@ impl<'s> Program<'s> {
         self
     }
 
+    /// Gives the process of each call a directory of the host, and what is below it, under the name `at`:
+    /// to read, or to change. It is opened when the call begins, and given back when it is over. Each
+    /// call sees its own directories and nothing else of the host, and no path leads out of them.
+    ///
+    /// The program's manifest has to have the start-up endpoint
+    /// `directories: many DirectoryContract.Imp:Ready`, as that of each ordinary program (WASI preview 1)
+    /// has. It is given eight at the most. The names are its arguments, in the same order; an ordinary
+    /// program has its directories by them.
+    ///
+    /// ```no_run
+    /// use sing_embed::{Access, Image, System};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let system = System::start(&Image::open("tools.img".as_ref())?)?;
+    /// let tool = system
+    ///     .program("notes")
+    ///     .dir("/srv/manuals".as_ref(), "/manuals", Access::ReadOnly)
+    ///     .dir("/srv/session-7".as_ref(), "/work", Access::Writable);
+    /// tool.call(br#"{"find":"pump"}"#)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dir(mut self, host: &Path, at: &str, access: Access) -> Self {
+        self.directories.push(Directory::new(host, at, access));
+        self
+    }
+
     /// Makes a process, hands it these bytes, and waits for its answer. The process has ended when
     /// this returns.
     ///
     /// # Errors
     /// [`Error`] says what has become of the process.
     pub fn call(&self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        self.ask_here(Op::Call, 0, &self.name, bytes)
+        checked(Op::Call, &self.name, bytes)?;
+        let given = self.give()?;
+        let reply = given.with(&self.asked(Op::Call, bytes), |asked| {
+            self.system.port().call(asked)
+        });
+        self.result(reply, &given.all)
     }
 
     /// The same without waiting: the call is under way when this returns, and is a future.
     pub fn begin<'p>(&'p self, bytes: &[u8]) -> Call<'p> {
-        self.ask(Op::Call, 0, &self.name, bytes)
+        self.ask(&self.asked(Op::Call, bytes))
     }
 
-    /// Makes a process that is kept.
+    /// Makes a process that is kept. Its directories are its own until it is dropped.
     ///
     /// # Errors
-    /// [`Error::NotMade`].
+    /// [`Error::NotMade`], or [`Error::Directory`].
     pub fn open(&self) -> Result<Process<'s>, Error> {
-        let call = self.ask(Op::Open, 0, &self.name, &[]);
+        let mut call = self.ask(&self.asked(Op::Open, &[]));
         let number = call.pending.as_ref().map_or(0, Pending::id);
-        call.wait()?;
+        call.finish()?;
         Ok(Process {
             program: self.clone(),
             number,
+            _given: std::mem::take(&mut call.given),
         })
     }
 
-    /// Asks, with the system on this thread while it is nobody else's.
-    fn ask_here(&self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        checked(op, name, bytes)?;
-        let port = self.system.port();
-        self.result(port.call(op, process, self.limits, name, bytes))
+    fn asked<'a>(&'a self, op: Op, bytes: &'a [u8]) -> Asked<'a> {
+        Asked {
+            limits: self.limits,
+            name: &self.name,
+            bytes,
+            ..Asked::of(op, 0)
+        }
     }
 
-    fn ask<'p>(&'p self, op: Op, process: u64, name: &str, bytes: &[u8]) -> Call<'p> {
-        let pending = checked(op, name, bytes).map_err(Some).map(|()| {
-            let port = self.system.port();
-            port.ask(op, process, self.limits, name, bytes)
+    /// The directories for a process, each served.
+    fn give(&self) -> Result<Given, Error> {
+        let arguments = arguments(&self.name, &self.directories)?;
+        let give = |directory: &Directory| self.system.give(directory);
+        let all = self.directories.iter().map(give);
+        let all = all.collect::<Result<_, _>>()?;
+        Ok(Given { all, arguments })
+    }
+
+    /// Begins what is asked; a process that is made has its directories.
+    fn ask<'p>(&'p self, asked: &Asked<'_>) -> Call<'p> {
+        let makes = asked.op != Op::Ask;
+        let checked = checked(asked.op, asked.name, asked.bytes);
+        let given = checked.and_then(|()| match makes {
+            true => self.give(),
+            false => Ok(Given::default()),
         });
+        let (pending, given) = match given {
+            Ok(given) => {
+                let pending = given.with(asked, |asked| self.system.port().ask(asked));
+                (Ok(pending), given.all)
+            }
+            Err(error) => (Err(Some(error)), Vec::new()),
+        };
         Call {
             program: self,
             pending,
+            given,
             over: false,
         }
     }
 
-    fn result(&self, reply: Reply) -> Result<Vec<u8>, Error> {
+    fn result(&self, reply: Reply, given: &[GivenDirectory]) -> Result<Vec<u8>, Error> {
         let program = || self.name.clone();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let bytes = reply.bytes;
@@ -146,7 +210,14 @@ impl<'s> Program<'s> {
                 program: program(),
                 report: text(&bytes),
             }),
-            Some(Outcome::NotMade) => Err(Error::NotMade(text(&bytes))),
+            Some(Outcome::NotMade) => {
+                // What was in the way of a directory was so of the process, too.
+                let refused = given.iter().find_map(GivenDirectory::refusal);
+                Err(Error::NotMade(match refused {
+                    Some(why) => format!("{}: no directory for it: {why}", self.name),
+                    None => text(&bytes),
+                }))
+            }
             None => Err(self.system.ended()),
         }
     }
@@ -179,13 +250,23 @@ impl Process<'_> {
     /// [`Error::TooLong`], and [`Error::NotMade`] if the call had no room; after all others it has
     /// ended.
     pub fn call(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        self.program.ask_here(Op::Ask, self.number, "", bytes)
+        checked(Op::Ask, "", bytes)?;
+        let port = self.program.system.port();
+        self.program.result(port.call(&self.asked(bytes)), &[])
     }
 
     /// The same without waiting: the call is under way when this returns, and is a future. A
     /// process whose call is dropped is ended.
     pub fn begin(&mut self, bytes: &[u8]) -> Call<'_> {
-        self.program.ask(Op::Ask, self.number, "", bytes)
+        self.program.ask(&self.asked(bytes))
+    }
+
+    fn asked<'a>(&self, bytes: &'a [u8]) -> Asked<'a> {
+        Asked {
+            limits: self.program.limits,
+            bytes,
+            ..Asked::of(Op::Ask, self.number)
+        }
     }
 }
 
@@ -201,9 +282,13 @@ impl Call<'_> {
     /// # Errors
     /// As [`Program::call`].
     pub fn wait(mut self) -> Result<Vec<u8>, Error> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<Vec<u8>, Error> {
         self.over = true;
         match &mut self.pending {
-            Ok(pending) => self.program.result(pending.wait()),
+            Ok(pending) => self.program.result(pending.wait(), &self.given),
             Err(error) => Err(error.take().unwrap_or_else(|| self.program.system.ended())),
         }
     }
@@ -219,12 +304,13 @@ impl Future for Call<'_> {
         assert!(!this.over, "a call is polled after its answer");
         let result = match &mut this.pending {
             Ok(pending) => match pending.poll(context) {
-                Poll::Ready(reply) => this.program.result(reply),
+                Poll::Ready(reply) => this.program.result(reply, &this.given),
                 Poll::Pending => return Poll::Pending,
             },
             Err(error) => Err(error.take().unwrap_or_else(|| this.program.system.ended())),
         };
         this.over = true;
+        this.given.clear();
         Poll::Ready(result)
     }
 }

@@ -2,6 +2,7 @@
 //! where there is one, the way out.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Why there is no system, or no answer.
@@ -24,6 +25,13 @@ pub enum Error {
         bytes: usize,
         /// How many it may have.
         most: usize,
+    },
+    /// A directory of the host cannot be given to a process. None was made.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
     },
     /// No process was asked: none could be made of the program, the kept one has ended, the call has no
     /// room in its memory, or as many calls as there may be are under way.
@@ -84,6 +92,9 @@ impl fmt::Display for Error {
             Self::Empty => f.write_str("a call of no bytes; a call has one at least"),
             Self::TooLong { what, bytes, most } => {
                 write!(f, "{what} has {bytes} bytes; {most} are the most")
+            }
+            Self::Directory { path, reason } => {
+                write!(f, "the directory {}: {reason}", path.display())
             }
             Self::NotMade(reason) => f.write_str(reason),
             Self::Refused { program, reason } => write!(f, "{program} refuses: {reason}"),

@@ -33,14 +33,18 @@
 //! Invariants:
 //! - A call that has returned has left nothing in the system but what it was counted for: a process
 //!   of its own has ended, and all that it had is free.
+//! - A process reaches of the host what its call was given ([`Program::dir`]), and has it no longer
+//!   than until it is over.
 //! - A future that is dropped before its call is over ends the call's process.
 #![forbid(unsafe_code)]
 
 mod call;
+mod directory;
 mod error;
 mod system;
 
 pub use call::{Call, Process, Program};
+pub use directory::Access;
 pub use error::Error;
 pub use sing_hosted::embed::Image;
 pub use system::{Options, System};

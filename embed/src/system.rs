@@ -1,18 +1,32 @@
 //! The system: started from the bytes of an image, ended when it is dropped.
 
+use crate::directory::Directory;
 use crate::{Error, Program};
+use sing_calls::SERVING;
 use sing_hosted::embed::{Image, Running};
-use sing_hosted::{Config, Port};
+use sing_hosted::{Config, Directories, GivenDirectory, Port};
 use sing_image::system::SystemImage;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a system is started.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// The most bytes of memory that the system and its processes may have together; `None`: what
     /// Linux says is available.
     pub memory: Option<u64>,
+    /// The most directories of the host that processes may have at a time, 64 at most; 16 if nothing is
+    /// said. Each has an equal share of 640 descriptors for what a process has open there.
+    pub directories: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            memory: None,
+            directories: 16,
+        }
+    }
 }
 
 /// A system inside this program, on a thread of its own. There is one at a time in a process.
@@ -22,6 +36,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct System {
     running: Running,
+    directories: Directories,
     /// The last line of the log that somebody has taken, for a reason.
     last: Mutex<String>,
 }
@@ -49,6 +64,7 @@ impl System {
         let running = Running::start(image, config, sing_kernel::Options::default());
         Ok(System {
             running: running.map_err(Error::Machine)?,
+            directories: Directories::new(options.directories.min(SERVING)),
             last: Mutex::default(),
         })
     }
@@ -76,6 +92,15 @@ impl System {
 
     pub(crate) fn port(&self) -> &Arc<Port> {
         self.running.port()
+    }
+
+    /// Has a directory served for a process.
+    pub(crate) fn give(&self, directory: &Directory) -> Result<GivenDirectory, Error> {
+        let given = self.directories.give(&directory.0, self.port());
+        given.map_err(|error| Error::Directory {
+            path: error.path().into(),
+            reason: error.reason(),
+        })
     }
 
     /// The system has ended.

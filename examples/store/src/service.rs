@@ -6,9 +6,10 @@ use alloc::collections::BTreeMap;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
 
-/// The most bytes of a key or a value, and the most subscribers.
-const LONGEST: usize = 256;
-const SUBSCRIBERS: usize = 64;
+/// The most bytes of a key or a value, and the most subscribers. The table and the news of all of them
+/// together fit the memory that the manifest asks for.
+pub const LONGEST: usize = 256;
+pub const SUBSCRIBERS: usize = 64;
 
 /// A subscriber that has been told of everything, and one that has not acknowledged the last change.
 type Resting = ChangesContract::Imp<ChangesContract::Start>;
@@ -28,49 +29,51 @@ impl Subscribers {
             return Err(Reason::Full);
         }
         self.resting.push((channel, News::new(prefix, table)));
-        self.tell();
+        self.tell(table);
         Ok(())
     }
 
-    /// A value has been put.
-    fn changed(&mut self, key: &str, value: &str) {
+    /// A value has been put at this place.
+    fn changed(&mut self, key: &str, place: u16, table: &Table) {
         let resting = self.resting.iter_mut().map(|(_, news)| news);
         for news in resting.chain(self.news.values_mut()) {
-            news.changed(key, value);
+            news.changed(key, place);
         }
-        self.tell();
+        self.tell(table);
     }
 
     /// Tells those that rest and for whom there is something.
-    fn tell(&mut self) {
+    fn tell(&mut self, table: &Table) {
         for (channel, mut news) in core::mem::take(&mut self.resting) {
-            let Some(change) = news.next().and_then(texts) else {
+            let Some((key, value)) = news.next(table) else {
                 self.resting.push((channel, news));
                 continue;
             };
-            // One for whom there is no room is dropped, and finds its channel closed.
-            if let Ok(key) = self
-                .telling
-                .insert(channel.send_changed(change.0, change.1))
-            {
+            // One for whom there is no room is dropped, and finds its channel closed: it misses no change
+            // without an error.
+            let Ok((key, value)) = texts(key, value) else {
+                continue;
+            };
+            if let Ok(key) = self.telling.insert(channel.send_changed(key, value)) {
+                news.told();
                 self.news.insert(key, news);
             }
         }
     }
 
     /// A subscriber has acknowledged a change.
-    fn told(&mut self, key: usize, channel: Resting) {
+    fn told(&mut self, key: usize, channel: Resting, table: &Table) {
         self.telling.release(key, &channel);
         if let Some(news) = self.news.remove(&key) {
             self.resting.push((channel, news));
         }
-        self.tell();
+        self.tell(table);
     }
 }
 
 /// A change, in blocks that can be sent.
-fn texts((key, value): (String, String)) -> Option<(Text, Text)> {
-    Some((Text::new(&key).ok()?, Text::new(&value).ok()?))
+fn texts(key: &str, value: &str) -> Result<(Text, Text), Error> {
+    Ok((Text::new(key)?, Text::new(value)?))
 }
 
 /// A text of a client, which may be of any length.
@@ -96,8 +99,8 @@ pub fn serve(lookup: NamespaceContract::Exp<NamespaceContract::Start>) -> Result
             case service.clients[client].Put(key, value) as channel => {
                 let put = || -> Result<(), Reason> {
                     let (key, value) = (short(&key)?, short(&value)?);
-                    table.put(&key, &value)?;
-                    subscribers.changed(&key, &value);
+                    let place = table.put(&key, &value)?;
+                    subscribers.changed(&key, place, &table);
                     Ok(())
                 };
                 service.clients.put(client, match { put }() {
@@ -120,7 +123,7 @@ pub fn serve(lookup: NamespaceContract::Exp<NamespaceContract::Start>) -> Result
                 });
             }
             case service.clients[_].ChannelClosed() => {}
-            case subscribers.telling[key].Ack() as channel => subscribers.told(key, channel),
+            case subscribers.telling[key].Ack() as channel => subscribers.told(key, channel, &table),
             case subscribers.telling[key].ChannelClosed() => {
                 subscribers.news.remove(&key);
             }

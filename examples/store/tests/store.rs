@@ -10,20 +10,24 @@ use store::{Reason, StoreContract, client, follow, service};
 fn the_table_is_bounded_and_news_are_the_last_values() {
     let mut table = Table::default();
     for i in 0..KEYS {
-        assert_eq!(table.put(&format!("k{i}"), "0"), Ok(()));
+        assert_eq!(table.put(&format!("k{i}"), "0"), Ok(i as u16));
     }
     assert_eq!(table.put("one more", "0"), Err(Reason::Full));
-    assert_eq!(table.put("k1", "1"), Ok(()));
+    assert_eq!(table.put("k1", "1"), Ok(1));
     assert_eq!(
         (table.get("k1"), table.get("k")),
         (Ok("1"), Err(Reason::Missing))
     );
     let mut news = News::new("k99".into(), &table);
-    news.changed("k99", "a");
-    news.changed("k99", "b");
-    news.changed("k1", "c");
-    assert_eq!(news.next(), Some(("k99".into(), "b".into())));
-    assert_eq!(news.next(), Some(("k990".into(), "0".into())));
+    for (key, value) in [("k99", "a"), ("k99", "b"), ("k1", "c")] {
+        let place = table.put(key, value).unwrap();
+        news.changed(key, place);
+    }
+    // It is there until it has been told.
+    assert_eq!(news.next(&table), Some(("k99", "b")));
+    assert_eq!(news.next(&table), Some(("k99", "b")));
+    news.told();
+    assert_eq!(news.next(&table), Some(("k990", "0")));
 }
 
 #[test]

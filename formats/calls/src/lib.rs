@@ -5,12 +5,14 @@
 //! |---|---|---|
 //! | `Call`: make a process of the image, ask it, end it | the name, the bytes | one, when it is over |
 //! | `Open`: make a process of the image and keep it | the name | `Done`, or why not |
+//! | `Serve`: make a process that serves a directory, and keep it | the name | `Done`, or why not |
 //! | `Ask`: ask the kept process that `process` names | the bytes | one, when it is over |
 //! | `Close`: end the kept process that `process` names | nothing | none |
 //! | `Cancel`: nobody waits for the answer to `id` any more | nothing | none |
 //!
 //! The host gives each request a number, and uses none twice. The number of an `Open` is the kept
-//! process's name from then on.
+//! process's name from then on, and that of a `Serve` the directory's: the process of one later `Call` or
+//! `Open` is given the directory.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -18,6 +20,18 @@
 pub const CONTRACT: &str = "CallContract";
 /// The name of its start-up endpoint.
 pub const ENDPOINT: &str = "calls";
+/// The contract of directories.
+pub const DIRECTORY: &str = "DirectoryContract";
+/// The name of the start-up endpoint at which a process serves a directory.
+pub const SERVED: &str = "directory";
+/// The state of a directory's channel at both ends when their processes start: it need not be opened.
+pub const READY: &str = "Ready";
+/// The image of the processes that serve directories of the host.
+pub const SERVER: &str = "host-directory";
+/// The first call of such a process: whether its directory may be changed.
+pub const CHANGES: &[u8] = b"w";
+/// The same of one that is only read.
+pub const READS: &[u8] = b"r";
 /// The most bytes of an image's name.
 pub const NAME: usize = 64;
 /// The most bytes of a call.
@@ -27,6 +41,10 @@ pub const ANSWER: usize = (1 << 20) - 64;
 /// The most calls that may be under way at a time, and the most processes that are kept: what is
 /// beyond that is answered with [`Outcome::NotMade`].
 pub const OPEN: usize = 256;
+/// The most directories that a process is given.
+pub const DIRECTORIES: usize = 8;
+/// The most processes that serve directories at a time. They are none of [`OPEN`].
+pub const SERVING: usize = 64;
 
 /// What the host wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +52,7 @@ pub const OPEN: usize = 256;
 pub enum Op {
     Call,
     Open,
+    Serve,
     Ask,
     Close,
     Cancel,
@@ -67,12 +86,18 @@ pub struct Request<'r> {
     pub op: Op,
     /// The request's number.
     pub id: u64,
-    /// The kept process, of [`Op::Ask`] and [`Op::Close`]: the number of its [`Op::Open`].
+    /// The kept process, of [`Op::Ask`] and [`Op::Close`]: the number of its [`Op::Open`] or
+    /// [`Op::Serve`].
     pub process: u64,
     /// What it may use.
     pub limits: Limits,
     /// The name of an image.
     pub name: &'r str,
+    /// The directories that the process of [`Op::Call`] and [`Op::Open`] is given, in their order:
+    /// the numbers of their [`Op::Serve`]; [`DIRECTORIES`] at the most.
+    pub directories: &'r [u64],
+    /// The arguments of that process behind its name: each a little-endian `u32` length and bytes.
+    pub arguments: &'r [u8],
     /// The bytes of a call: one at least, and [`MOST`] at the most.
     pub bytes: &'r [u8],
 }

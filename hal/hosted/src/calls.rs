@@ -63,22 +63,74 @@ struct Waiting {
     id: u64,
     process: u64,
     limits: Limits,
-    /// The name of the image, of this many bytes, and the bytes of the call behind it.
+    directories: Box<[u64]>,
+    /// The name of the image and the arguments, of so many bytes, and the bytes of the call behind them.
     text: Box<[u8]>,
     name: usize,
+    arguments: usize,
+}
+
+/// What the host asks of the system.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What is wanted.
+    pub op: Op,
+    /// As of [`Request::process`].
+    pub process: u64,
+    /// What it may use.
+    pub limits: Limits,
+    /// The name of an image.
+    pub name: &'a str,
+    /// As of [`Request::directories`].
+    pub directories: &'a [u64],
+    /// As of [`Request::arguments`].
+    pub arguments: &'a [u8],
+    /// The bytes of a call.
+    pub bytes: &'a [u8],
+}
+
+impl Asked<'_> {
+    /// The request to do this to a process, with nothing more.
+    #[must_use]
+    pub const fn of(op: Op, process: u64) -> Asked<'static> {
+        Asked {
+            op,
+            process,
+            limits: Limits::NONE,
+            name: "",
+            directories: &[],
+            arguments: &[],
+            bytes: &[],
+        }
+    }
+
+    fn request(&self, id: u64) -> Request<'_> {
+        Request {
+            op: self.op,
+            id,
+            process: self.process,
+            limits: self.limits,
+            name: self.name,
+            directories: self.directories,
+            arguments: self.arguments,
+            bytes: self.bytes,
+        }
+    }
 }
 
 impl State {
     /// Adds a request.
     fn add(&mut self, request: &Request<'_>) {
-        let (name, bytes) = (request.name.as_bytes(), request.bytes);
+        let (name, arguments) = (request.name.as_bytes(), request.arguments);
         self.waiting.push_back(Waiting {
             op: request.op,
             id: request.id,
             process: request.process,
             limits: request.limits,
-            text: [name, bytes].concat().into(),
+            directories: request.directories.into(),
+            text: [name, arguments, request.bytes].concat().into(),
             name: name.len(),
+            arguments: arguments.len(),
         });
     }
 
@@ -92,7 +144,8 @@ impl State {
 impl Waiting {
     /// The request.
     fn request(&self) -> Request<'_> {
-        let (name, bytes) = self.text.split_at(self.name);
+        let (name, rest) = self.text.split_at(self.name);
+        let (arguments, bytes) = rest.split_at(self.arguments);
         Request {
             op: self.op,
             id: self.id,
@@ -100,6 +153,8 @@ impl Waiting {
             limits: self.limits,
             // It was one.
             name: std::str::from_utf8(name).unwrap_or_default(),
+            directories: &self.directories,
+            arguments,
             bytes,
         }
     }
@@ -115,19 +170,12 @@ impl Port {
     /// Hands the system a request, and waits for the answer. The system runs on this thread
     /// meanwhile, unless another runs it already.
     #[must_use]
-    pub fn call(
-        self: &Arc<Self>,
-        op: Op,
-        process: u64,
-        limits: Limits,
-        name: &str,
-        bytes: &[u8],
-    ) -> Reply {
+    pub fn call(self: &Arc<Self>, asked: &Asked<'_>) -> Reply {
         if self.is_elsewhere() {
             return Reply::ended();
         }
         let lent = self.lend();
-        let mut pending = self.put_in(op, process, limits, name, bytes);
+        let mut pending = self.put_in(asked);
         match lent {
             Some(hosted) => self.run(hosted, pending.id),
             None => pending.tell_sleeper(),
@@ -167,14 +215,7 @@ impl Port {
 
     /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
     /// answer is asked for.
-    pub fn ask(
-        self: &Arc<Self>,
-        op: Op,
-        process: u64,
-        limits: Limits,
-        name: &str,
-        bytes: &[u8],
-    ) -> Pending {
+    pub fn ask(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
         if self.is_elsewhere() {
             return Pending {
                 place: Arc::default(),
@@ -183,20 +224,13 @@ impl Port {
                 untold: false,
             };
         }
-        let mut pending = self.put_in(op, process, limits, name, bytes);
+        let mut pending = self.put_in(asked);
         pending.tell_sleeper();
         pending
     }
 
     /// Hands the system a request, in the process that it is in, and tells nobody.
-    fn put_in(
-        self: &Arc<Self>,
-        op: Op,
-        process: u64,
-        limits: Limits,
-        name: &str,
-        bytes: &[u8],
-    ) -> Pending {
+    fn put_in(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
         let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;
@@ -213,14 +247,7 @@ impl Port {
             return pending;
         }
         state.open.push((id, place));
-        state.add(&Request {
-            op,
-            id,
-            process,
-            limits,
-            name,
-            bytes,
-        });
+        state.add(&asked.request(id));
         self.baton.note_request(true);
         // Also where others wait: nobody may have told of them yet.
         pending.untold = true;
@@ -240,14 +267,7 @@ impl Port {
         if op == Op::Cancel {
             state.take(number);
         }
-        state.add(&Request {
-            op,
-            id: number,
-            process: number,
-            limits: Limits::NONE,
-            name: "",
-            bytes: &[],
-        });
+        state.add(&Asked::of(op, number).request(number));
         self.baton.note_request(true);
         drop(state);
         self.interrupt();

@@ -38,15 +38,15 @@ mod wakers;
 mod wide;
 
 use baton::{Baton, baton};
-pub use calls::{Pending, Port, Reply};
+pub use calls::{Asked, Pending, Port, Reply};
 use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
 use devices::Devices;
 pub use devices::{
-    AddressRange, DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket, HostDirectory,
-    HostSockets, MOST_DISKS, Network, NetworkError, RangeError, SerialError, SerialLine,
-    SocketsError,
+    AddressRange, Directories, DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket,
+    GivenDirectory, HostDirectory, HostSockets, MOST_DISKS, Network, NetworkError, RangeError,
+    SerialError, SerialLine, SocketsError,
 };
 pub use load::ImageFile;
 use memory::Memory;

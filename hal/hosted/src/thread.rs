@@ -37,15 +37,23 @@ pub(crate) fn this_thread() -> libc::pthread_t {
     unsafe { libc::pthread_self() }
 }
 
-/// Starts a thread that takes no signals: it inherits a mask with all of them, but for the faults,
-/// which are its own: Linux ends the process for one that is blocked. It is told the calling
-/// thread, which is the kernel's.
+/// Starts a quiet thread that is told the calling thread, which is the kernel's.
 pub(crate) fn quiet_thread(
     name: &str,
     stack: usize,
     run: impl FnOnce(Kernel) + Send + 'static,
 ) -> io::Result<Thread> {
     let kernel = Kernel::this();
+    thread_without_signals(name, stack, move || run(kernel))
+}
+
+/// Starts a thread that takes no signals: it inherits a mask with all of them, but for the faults,
+/// which are its own: Linux ends the process for one that is blocked.
+pub(crate) fn thread_without_signals(
+    name: &str,
+    stack: usize,
+    run: impl FnOnce() + Send + 'static,
+) -> io::Result<Thread> {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     let mut before = all;
@@ -65,7 +73,7 @@ pub(crate) fn quiet_thread(
             // The standard library's has no room for the report of a fault; it is there if Linux
             // refuses this one.
             let _ = alternate_stack();
-            run(kernel);
+            run();
         });
     // SAFETY: `before` was filled by the call above.
     unsafe {

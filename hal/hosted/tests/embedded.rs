@@ -7,9 +7,9 @@ use common::scene;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getrlimit, kill_process, setrlimit, waitpid,
 };
-use sing_calls::{Limits, Op, Outcome};
-use sing_hosted::Config;
+use sing_calls::{Op, Outcome};
 use sing_hosted::embed::{Image, Running};
+use sing_hosted::{Asked, Config};
 use sing_kernel::Options;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -17,6 +17,15 @@ use std::time::Duration;
 
 /// The status of a process whose own handler has had the fault.
 const HANDLED: i32 = 42;
+
+/// A call of the plug-in.
+fn asked(bytes: &[u8]) -> Asked<'_> {
+    Asked {
+        name: "plugin",
+        bytes,
+        ..Asked::of(Op::Call, 0)
+    }
+}
 
 fn start() -> Running {
     let path = std::env::var_os("SING_EMBED_IMAGE")
@@ -27,9 +36,7 @@ fn start() -> Running {
 
 /// What becomes of a call of the plug-in.
 fn call(system: &Running, bytes: &[u8]) -> Option<Outcome> {
-    let mut pending = system
-        .port()
-        .ask(Op::Call, 0, Limits::NONE, "plugin", bytes);
+    let mut pending = system.port().ask(&asked(bytes));
     pending.wait().outcome
 }
 
@@ -213,9 +220,7 @@ fn a_fork_has_no_system() {
         return;
     }
     let system = start();
-    let mut begun = system
-        .port()
-        .ask(Op::Call, 0, Limits::NONE, "plugin", b"wait");
+    let mut begun = system.port().ask(&asked(b"wait"));
     // SAFETY: what the child does below needs no thread but its own.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -267,9 +272,7 @@ fn a_call_is_made_though_linux_has_no_signal_for_a_while() {
     assert_eq!(call(&system, b"echo on"), Some(Outcome::Done));
     thread.join().unwrap();
     // Nobody but the end interrupts this.
-    let mut spins = system
-        .port()
-        .ask(Op::Call, 0, Limits::NONE, "plugin", b"loop");
+    let mut spins = system.port().ask(&asked(b"loop"));
     std::thread::sleep(lack);
     let thread = lacking();
     drop(system);

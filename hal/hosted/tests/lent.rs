@@ -7,7 +7,7 @@ use common::scene;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sing_calls::{Limits, Op, Outcome};
 use sing_hosted::embed::{Image, Running};
-use sing_hosted::{Config, Port, Reply};
+use sing_hosted::{Asked, Config, Port, Reply};
 use sing_kernel::Options;
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -22,6 +22,16 @@ fn start() -> Running {
     Running::start(&image, Config::default(), Options::default()).unwrap()
 }
 
+/// A call of the plug-in.
+fn asked(limits: Limits, bytes: &[u8]) -> Asked<'_> {
+    Asked {
+        name: "plugin",
+        limits,
+        bytes,
+        ..Asked::of(Op::Call, 0)
+    }
+}
+
 /// Calls the plug-in, which has this many milliseconds.
 fn call_within(port: &Arc<Port>, bytes: &[u8], milliseconds: u64) -> Reply {
     let deadline = milliseconds * 1_000_000;
@@ -29,11 +39,11 @@ fn call_within(port: &Arc<Port>, bytes: &[u8], milliseconds: u64) -> Reply {
         deadline,
         ..Limits::NONE
     };
-    port.call(Op::Call, 0, limits, "plugin", bytes)
+    port.call(&asked(limits, bytes))
 }
 
 fn call(port: &Arc<Port>, bytes: &[u8]) -> Reply {
-    port.call(Op::Call, 0, Limits::NONE, "plugin", bytes)
+    port.call(&asked(Limits::NONE, bytes))
 }
 
 /// Whether this is the process of the scene; else runs it, which has to succeed.
@@ -246,7 +256,7 @@ fn a_program_goes_on_on_another_thread() {
                 .map(|_| {
                     let text = format!("sum {TURNS}");
                     let port = system.port();
-                    port.ask(Op::Call, 0, Limits::NONE, "plugin", text.as_bytes())
+                    port.ask(&asked(Limits::NONE, text.as_bytes()))
                 })
                 .collect();
             for pending in &mut sums {

@@ -27,7 +27,7 @@ const SAID_IN_C: &str = "0 HELLO
 
 /// Calls of the host of tools, and what it answers.
 const CALLS: &str = "examples/tool-host/calls.jsonl";
-const ANSWERS: [&str; 11] = [
+const ANSWERS: [&str; 16] = [
     r#"{"id":1,"result":{"characters":13,"lines":2,"words":3}}"#,
     r#"{"id":2,"error":{"kind":"refused","text":"words refuses: it needs the argument `text`, a string"}}"#,
     r#"{"id":3,"error":{"kind":"time","text":"rogue has used the processor for 100ms, and was ended"}}"#,
@@ -38,6 +38,11 @@ const ANSWERS: [&str; 11] = [
     r#"{"id":8,"error":{"kind":"answer","text":"rogue has not answered in JSON"}}"#,
     r#"{"id":9,"error":{"kind":"tool","text":"no tool files; there are: words: counts"#,
     r#"{"id":null,"error":{"kind":"call","text":"expected ident"#,
+    r#"{"id":11,"result":"written"}"#,
+    r#"{"id":12,"result":"0 ways have led out"}"#,
+    r#"{"id":13,"result":"a secret of this tool's"}"#,
+    r#"{"id":14,"error":{"kind":"refused","text":"notes refuses: "#,
+    r#"{"id":15,"result":["diary"]}"#,
     r#"{"id":10,"result":{"characters":11,"lines":1,"words":2}}"#,
 ];
 
@@ -47,8 +52,18 @@ pub fn check(run: &Run) -> Result<Report> {
     let mut line = vec!["test", "--release", "--no-fail-fast"];
     line.extend(["-p", "sing-embed", "-p", "sing-hosted"]);
     line.extend([
-        "--test", "calls", "--test", "callers", "--test", "returned", "--test", "embedded",
-        "--test", "lent",
+        "--test",
+        "calls",
+        "--test",
+        "callers",
+        "--test",
+        "directories",
+        "--test",
+        "returned",
+        "--test",
+        "embedded",
+        "--test",
+        "lent",
     ]);
     line.extend(run.filter.as_deref());
     line.extend(["--", "--include-ignored"]);
@@ -96,8 +111,25 @@ fn example(run: &Run, image: &Path) -> Result<String> {
 fn tools(run: &Run, image: &Path) -> Result<String> {
     build::host(&run.project, &["tool-host"])?;
     let calls = File::open(run.project.root.join(CALLS)).context(CALLS)?;
+    // The tools' directories: new ones each time.
+    let folder = run.project.out().join("tool-host");
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| folder.display().to_string());
+        }
+        _ => {}
+    }
     let mut program = Command::new(run.project.host_binary("tool-host"));
-    said(program.arg(image).stdin(calls))
+    let said = said(program.arg(image).arg(&folder).stdin(calls))?;
+    let diary = std::fs::read_to_string(folder.join("notes/diary")).unwrap_or_default();
+    let list = |name| -> Result<usize> { Ok(std::fs::read_dir(folder.join(name))?.count()) };
+    // The links of the rogue's own making are where it was let, and lead nowhere.
+    anyhow::ensure!(
+        diary == "a secret of this tool's" && list("notes")? == 1 && list("rogue")? == 3,
+        "the tools' directories have other files than they should: {}",
+        folder.display()
+    );
+    Ok(said)
 }
 
 /// Whether these are the answers of the host of tools, as far as they are its own.

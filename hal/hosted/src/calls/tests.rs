@@ -7,7 +7,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 fn ask(port: &Arc<Port>, bytes: &[u8]) -> Pending {
-    port.ask(Op::Call, 0, Limits::NONE, "x", bytes)
+    port.ask(&Asked {
+        name: "x",
+        bytes,
+        ..Asked::of(Op::Call, 0)
+    })
 }
 
 /// Takes the next request; its number and bytes.
@@ -45,6 +49,26 @@ fn requests_come_in_their_order_and_stay_until_they_are_taken() {
     port.tell(Op::Cancel, second.id());
     port.answer(second.id(), Outcome::Done, 3, &mut |_| unreachable!());
     assert_eq!(take(&port), Some((second.id(), Vec::new())));
+}
+
+#[test]
+fn all_that_is_asked_reaches_the_kernel() {
+    let port = Arc::new(Port::default());
+    let pending = port.ask(&Asked {
+        name: "name",
+        directories: &[3, 4],
+        arguments: b"arguments",
+        bytes: b"bytes",
+        ..Asked::of(Op::Open, 7)
+    });
+    assert!(port.next(&mut |request| {
+        assert_eq!((request.op, request.id), (Op::Open, pending.id()));
+        assert_eq!((request.process, request.directories), (7, &[3, 4][..]));
+        assert_eq!(request.name, "name");
+        assert_eq!(request.arguments, b"arguments");
+        assert_eq!(request.bytes, b"bytes");
+        true
+    }));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Stack of a directory's thread.
@@ -73,32 +73,58 @@ pub struct DirectoryError {
 }
 
 #[derive(Debug)]
-enum Reason {
+pub(super) enum Reason {
     Named(BadMount),
     Open(Errno),
     Thread(std::io::Error),
+    TooMany(usize),
 }
 
 impl fmt::Display for DirectoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        match &self.reason {
-            Reason::Named(bad) => write!(f, "--dir {path}: {bad}"),
-            Reason::Open(Errno::NOENT) => write!(
+        write!(f, "--dir {}: {}", self.path.display(), self.reason)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Named(bad) => bad.fmt(f),
+            Reason::Open(Errno::NOENT) => {
+                f.write_str("there is no such directory; `mkdir` makes one")
+            }
+            Reason::Open(Errno::NOTDIR) => {
+                f.write_str("it is not a directory; give the one that it is in")
+            }
+            Reason::Open(Errno::NOSYS) => {
+                f.write_str("this Linux cannot confine it (openat2 is there from version 5.6 on)")
+            }
+            Reason::Open(error) => std::io::Error::from(*error).fmt(f),
+            Reason::Thread(error) => write!(f, "no thread for it: {error}"),
+            Reason::TooMany(most) => write!(
                 f,
-                "--dir {path}: there is no such directory; `mkdir` makes one"
+                "{most} directories are given to calls already; wait until one is over"
             ),
-            Reason::Open(Errno::NOTDIR) => write!(
-                f,
-                "--dir {path}: it is not a directory; give the one that it is in"
-            ),
-            Reason::Open(Errno::NOSYS) => write!(
-                f,
-                "--dir {path}: this Linux cannot confine it (openat2 is there from version 5.6 on)"
-            ),
-            Reason::Open(error) => write!(f, "--dir {path}: {}", std::io::Error::from(*error)),
-            Reason::Thread(error) => write!(f, "--dir {path}: no thread for it: {error}"),
         }
+    }
+}
+
+impl DirectoryError {
+    pub(super) fn new(path: &Path, reason: Reason) -> DirectoryError {
+        let path = path.into();
+        DirectoryError { path, reason }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is wrong with it, without its name.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.reason.to_string()
     }
 }
 

@@ -16,6 +16,7 @@
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
+mod call_dir;
 mod disk;
 mod disk_thread;
 mod display;
@@ -72,6 +73,7 @@ mod turns;
 mod turns_tests;
 mod window;
 
+pub use call_dir::{Directories, GivenDirectory};
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};

@@ -62,7 +62,9 @@ pub(super) struct Server {
     most_fids: usize,
     /// What was written and may not be on the disk.
     ahead: Ahead,
-    /// The longest message that was agreed on; 0 before a session.
+    /// The longest message that is agreed on.
+    longest: u32,
+    /// The one that was; 0 before a session.
     most: u32,
     /// Data of an answer, kept for its room.
     data: Vec<u8>,
@@ -76,9 +78,15 @@ impl Server {
             fids: HashMap::new(),
             ahead: Ahead::default(),
             most_fids: FIDS.min(MOST_DESCRIPTORS / directories.max(1)),
+            longest: MOST,
             most: 0,
             data: Vec::new(),
         }
+    }
+
+    /// The same with messages of so many bytes at the most.
+    pub(super) fn within(self, longest: u32) -> Server {
+        Server { longest, ..self }
     }
 
     /// Serves a request; the answer has at most `room` bytes, and is empty where not even an error
@@ -275,7 +283,7 @@ impl Server {
     fn begin<'a>(&mut self, most: u32, version: &[u8]) -> Reply<'a> {
         self.fids.clear();
         if version == VERSION && most >= LEAST {
-            self.most = most.min(MOST);
+            self.most = most.min(self.longest);
             Reply::Version {
                 most: self.most,
                 version: VERSION,
@@ -283,7 +291,7 @@ impl Server {
         } else {
             self.most = 0;
             Reply::Version {
-                most: most.min(MOST),
+                most: most.min(self.longest),
                 version: b"unknown",
             }
         }

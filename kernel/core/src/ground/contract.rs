@@ -121,6 +121,12 @@ impl Contract {
         (row / (self.messages * 2).max(1)) as u16
     }
 
+    /// Returns the row of the state of this name.
+    pub(crate) fn row(&self, state: &str) -> Option<u32> {
+        let state = self.table.state(state)?;
+        Some(u32::from(state) * self.messages * 2)
+    }
+
     /// Returns the name of a row's state.
     pub(crate) fn state_name(&self, row: u32) -> &str {
         let state = usize::from(self.state(row));

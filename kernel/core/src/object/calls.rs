@@ -1,6 +1,9 @@
 //! Calls of the program that the system is inside of ([`crate::hal::Callers`]): the kernel makes a
 //! process for each, or keeps one for many, asks it over `CallContract`, and gives its answer back.
 //!
+//! A process may be given directories of the host. Each is served by a kept process of its own, which
+//! the host answers: both are connected when they are made, and the kernel has no part in what they say.
+//!
 //! All of this happens in the idle context ([`serve`]), one step at a time: a request, an answer, an
 //! end. The kernel's ends of the channels are in a set of its own; a message there, or an end, brings
 //! the idle context on at the end of the sender's entry ([`come`]).
@@ -10,7 +13,9 @@
 //!   to the host; so has one that has crashed, ended by itself or used up what it was given.
 //! - Each request that wants an answer gets one, unless the host has withdrawn it.
 //! - The bytes of a call are on the account of the process that is called, as is its channel.
-//! - No more than [`OPEN`] calls are under way, and no more than as many processes kept.
+//! - No more than [`OPEN`] calls are under way, and no more than as many processes kept; no more than
+//!   [`SERVING`] serve directories.
+//! - A directory is given to one process, or to none.
 //! - What is in flight on such a channel is one block: [`Messages::of`] refuses other contracts.
 
 mod limits;
@@ -20,7 +25,7 @@ mod record;
 use crate::ground::machine::hal;
 use crate::ground::trusted::variables;
 use crate::object::calls::limits::Budget;
-use crate::object::calls::making::{Why, make};
+use crate::object::calls::making::{Why, make, serving};
 use crate::object::calls::record::{Call, Calls, State};
 use crate::object::channel::{self, Heard};
 use crate::object::crash;
@@ -31,7 +36,7 @@ use core::fmt::Arguments;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_abi::exit::stop::KILLED;
 use sing_arch::lock::{Counter, SpinLock};
-use sing_calls::{ANSWER, OPEN, Op, Outcome, Request};
+use sing_calls::{ANSWER, OPEN, Op, Outcome, Request, SERVING};
 use sing_image::manifest::Side;
 
 variables! { forget:
@@ -101,7 +106,7 @@ fn next() -> bool {
 fn take(request: &Request<'_>) -> bool {
     let id = request.id;
     let refused = match request.op {
-        Op::Call | Op::Open => match begin(request) {
+        Op::Call | Op::Open | Op::Serve => match begin(request) {
             Err(Why::NotYet) => return false,
             Err(why) => Err(why),
             Ok(index) if request.op == Op::Call => ask(index, request),
@@ -150,10 +155,14 @@ fn take(request: &Request<'_>) -> bool {
 
 /// Makes a process for a request, and its record; the index of that.
 fn begin(request: &Request<'_>) -> Result<u32, Why> {
-    let keeps = request.op == Op::Open;
+    let serves = request.op == Op::Serve;
+    let keeps = request.op != Op::Call;
     let set = {
         let mut calls = CALLS.lock();
-        if keeps && calls.kept as usize == OPEN {
+        if serves && calls.serving as usize == SERVING {
+            return Err(Why::TooManyServe);
+        }
+        if !serves && keeps && calls.kept as usize == OPEN {
             return Err(Why::TooManyKept);
         }
         if !keeps && calls.asked as usize == OPEN {
@@ -171,10 +180,17 @@ fn begin(request: &Request<'_>) -> Result<u32, Why> {
             }
         }
     };
-    let made = make(request.name, request.limits.memory)?;
+    let made = match serves {
+        true => serving(request)?,
+        false => make(request, |process| CALLS.lock().directory(process))?,
+    };
     made.sip.retain();
     let process = if keeps { request.id } else { 0 };
-    let index = CALLS.lock().add(process, &made);
+    let index = {
+        let mut calls = CALLS.lock();
+        calls.give(request.directories);
+        calls.add(process, &made)
+    };
     set.add(made.channel, Side::Imp, index);
     if keeps {
         made.sip.start();
@@ -197,7 +213,7 @@ fn tell(index: u32, request: &Request<'_>) -> Result<(), Why> {
     let (Some(sip), Some(channel)) = (call.sip, call.channel) else {
         return Err(Why::Ended);
     };
-    if CALLS.lock().asked as usize == OPEN {
+    if !call.serves() && CALLS.lock().asked as usize == OPEN {
         return Err(Why::TooManyAsked);
     }
     let block =
@@ -314,6 +330,9 @@ fn end(index: u32, ending: Ending) {
         exheap::free(word as u32);
     }
     channel::close(channel, Side::Imp, sip);
+    if let Some(directory) = call.directory {
+        channel::close(directory, Side::Imp, sip);
+    }
     if sip::end(sip, End::Stop(KILLED)) {
         conclude(index);
     }

@@ -122,6 +122,7 @@ pub fn cast(endpoint: u32, contract: &str, narrowed: &[&str], side: Side) -> i32
 }
 
 pub(crate) fn handle_dispose(handle: u32) -> i32 {
+    super::mock::note_panic();
     with(|world| world.dispose(handle));
     status::OK
 }

@@ -3,7 +3,9 @@
 //!
 //! `contract!` makes a type `Mock` in each contract's module, with a method for each message that can
 //! come to the exporting side. A message that no method was called for ends the conversation, and
-//! the test with it.
+//! the test with it; so does an answer that panics, such as one with an assertion that does not hold.
+//! The test fails when it next asks for the messages ([`Came::messages`]), or when it drops what it
+//! asks for them.
 //!
 //! ```
 //! use sing_sdk::prelude::*;
@@ -28,6 +30,7 @@
 //! Invariants:
 //! - Messages are remembered before they are answered: who has an answer finds its request.
 //! - One message is answered at a time, whatever the number of channels.
+//! - A fault of a mock is noted before the other side can see that the conversation has ended.
 
 use super::entries;
 use crate::rt::{Closed, Endpoint, Handle, Side, TypedEndpoint, Waitable};
@@ -35,9 +38,11 @@ use crate::sync;
 use crate::time::Timeout;
 use sing_abi::status;
 use std::boxed::Box;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::format;
-use std::string::String;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::string::{String, ToString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::vec::Vec;
@@ -75,10 +80,56 @@ type Left = Option<(Endpoint, &'static str)>;
 type Begin = Box<dyn FnMut(Endpoint) -> Left + Send>;
 type Answer = Box<dyn FnMut(&[u64], Endpoint, &Came) -> Left + Send>;
 
-/// The messages that have come to a mock.
+/// The messages that have come to a mock. Dropping it fails the test if the mock has had a fault.
 #[derive(Clone, Debug, Default)]
 pub struct Came {
     seen: Arc<Mutex<Seen>>,
+    /// It is the test's, not the mock's own.
+    fails: bool,
+}
+
+impl Drop for Came {
+    fn drop(&mut self) {
+        // The test that panics has said why.
+        if self.fails && !std::thread::panicking() {
+            self.seen().fail();
+        }
+    }
+}
+
+/// What a thread answers for a mock, if it does.
+struct Answering {
+    contract: &'static str,
+    /// The message; none at the beginning of a conversation.
+    message: Option<String>,
+    came: Came,
+}
+
+std::thread_local! {
+    static ANSWERING: RefCell<Option<Answering>> = const { RefCell::new(None) };
+}
+
+/// Notes that the answer of this thread panics, if it is one and does. Called when what it has is given
+/// up: the other side sees then that the conversation has ended.
+pub(super) fn note_panic() {
+    if !std::thread::panicking() {
+        return;
+    }
+    let answering = ANSWERING.try_with(|answering| answering.try_borrow_mut().ok()?.take());
+    if let Ok(Some(answering)) = answering {
+        answering.panicked();
+    }
+}
+
+impl Answering {
+    fn panicked(self) {
+        let what = match &self.message {
+            Some(message) => format!("in its answer to {message}"),
+            None => "at the beginning of a conversation".to_string(),
+        };
+        let fault = format!("the mock of {} panicked {what}", self.contract);
+        self.came.fault(fault);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +137,12 @@ struct Seen {
     messages: Vec<String>,
     channels: usize,
     faults: Vec<String>,
+}
+
+impl Seen {
+    fn fail(&self) {
+        assert!(self.faults.is_empty(), "{}", self.faults.join("; "));
+    }
 }
 
 impl Came {
@@ -96,11 +153,12 @@ impl Came {
     /// All so far, in order: `Greet("Ada")`.
     ///
     /// # Panics
-    /// If there was one that the mock has no answer for, or an answer of another state.
+    /// If there was one that the mock has no answer for, or an answer of another state, or one that
+    /// panicked.
     #[must_use]
     pub fn messages(&self) -> Vec<String> {
         let seen = self.seen();
-        assert!(seen.faults.is_empty(), "{}", seen.faults.join("; "));
+        seen.fail();
         seen.messages.clone()
     }
 
@@ -114,6 +172,11 @@ impl Came {
     #[doc(hidden)]
     pub fn message(&self, name: &str, arguments: &[String]) {
         let message = format!("{name}({})", arguments.join(", "));
+        ANSWERING.with_borrow_mut(|answering| {
+            if let Some(answering) = answering {
+                answering.message = Some(message.clone());
+            }
+        });
         self.seen().messages.push(message);
     }
 
@@ -188,7 +251,9 @@ impl Player {
     /// The messages that come to it.
     #[must_use]
     pub fn came(&self) -> Came {
-        self.came.clone()
+        let mut came = self.came.clone();
+        came.fails = true;
+        came
     }
 
     /// Has the conversation over this channel, on a thread of its own.
@@ -212,16 +277,35 @@ impl Player {
     }
 
     fn converse(&self, endpoint: Endpoint) {
-        let mut left = self.script().opening(endpoint, &self.came);
+        let mut left = self.answering(|script| script.opening(endpoint, &self.came));
         while let Some((endpoint, state)) = left {
             while sync::wait(&endpoint, Timeout::from(REST)).is_err() {}
             let Some(message) = entries::next(endpoint.handle().raw()) else {
                 return;
             };
             let (number, words) = (message.number, &message.words);
-            left = self
-                .script()
-                .answer(state, number, words, endpoint, &self.came);
+            left =
+                self.answering(|script| script.answer(state, number, words, endpoint, &self.came));
+        }
+    }
+
+    /// Has the script answer; none if it panics, which is a fault.
+    fn answering(&self, answer: impl FnOnce(&mut Script) -> Left) -> Left {
+        ANSWERING.set(Some(Answering {
+            contract: self.contract,
+            message: None,
+            came: self.came.clone(),
+        }));
+        let left = catch_unwind(AssertUnwindSafe(|| answer(&mut self.script())));
+        let answering = ANSWERING.take();
+        match (left, answering) {
+            (Ok(left), _) => left,
+            // It had nothing to give up.
+            (Err(_), Some(answering)) => {
+                answering.panicked();
+                None
+            }
+            (Err(_), None) => None,
         }
     }
 }

@@ -174,6 +174,37 @@ fn a_mock_shows_what_messages_bring_and_may_close() {
 }
 
 #[test]
+#[should_panic(expected = "the mock of PipeContract panicked in its answer to Write([97, 98, 99])")]
+fn an_answer_that_panics_fails_the_test() {
+    let mock = PipeContract::Mock::new().on_write(|data, _pipe| {
+        assert_eq!(data.len(), 4);
+        Closed
+    });
+    let (pipe, came) = mock.channel();
+    // The conversation ends, as if the mock had closed it.
+    assert!(pipe.call_write(data("abc")).ack().is_err());
+    let _ = came.messages();
+}
+
+#[test]
+#[should_panic(expected = "the mock of PipeContract panicked in its answer to Write([97])")]
+fn an_answer_that_panics_fails_also_a_test_that_does_not_ask_what_came() {
+    let mock = PipeContract::Mock::new().on_write(|data, pipe| {
+        assert_eq!(data.len(), 4);
+        pipe.send_ack()
+    });
+    let (pipe, _came) = mock.channel();
+    assert!(pipe.call_write(data("a")).ack().is_err());
+}
+
+#[test]
+#[should_panic(expected = "the mock of PipeContract has no answer to message 0 in state Start")]
+fn a_message_without_an_answer_fails_also_a_test_that_does_not_ask_what_came() {
+    let (pipe, _came) = PipeContract::Mock::new().channel();
+    assert!(pipe.call_write(data("abc")).ack().is_err());
+}
+
+#[test]
 #[should_panic(expected = "the mock of PipeContract has no answer to message 0 in state Start")]
 fn a_message_without_an_answer_fails_the_test() {
     let (pipe, came) = PipeContract::Mock::new().channel();

@@ -1,5 +1,6 @@
-//! Directories of the host, as the driver sees them, without its channels and its device: a session
-//! of 9P2000.L, paths, and what the file contracts ask. Tested on the host, with servers that lie.
+//! Directories of the host, as their drivers see them, without a device: a session of 9P2000.L, paths,
+//! what the file contracts ask, and the channels of those who ask. Tested on the host, with servers
+//! that lie.
 //!
 //! Invariants:
 //! - The server is not trusted. What it answers is bounded and checked before it is used; an answer
@@ -14,11 +15,13 @@ extern crate alloc;
 mod faults;
 mod list;
 mod recent;
+mod serving;
 mod session;
 mod tree;
 mod walk;
 
 pub use list::shown;
+pub use serving::{Announces, Server};
 pub use session::{DATA, Failed, Lost, Moved, ROOT, Session, Transport};
 pub use tree::{Opened, Wish};
 pub use walk::Place;

@@ -16,16 +16,11 @@
 extern crate alloc;
 
 mod device;
-mod directory;
-mod file;
-mod place;
-mod server;
 
 use device::{Bad, Host};
-use server::Server;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use virtio_9p::Session;
+use virtio_9p::{Server, Session};
 
 sing_sdk::manifest! {
     name: "virtio-9p",
@@ -91,7 +86,7 @@ fn main(Arguments { allowed }: Arguments) -> Result<(), Error> {
             return Ok(());
         }
     };
-    let lost = Server::new(session, lookup)?.run()?;
+    let lost = Server::announced(session, lookup)?.run()?;
     if lost {
         // The next start begins anew.
         sing_sdk::log!("virtio-9p: {path}: the host does not answer");

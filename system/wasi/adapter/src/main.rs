@@ -7,6 +7,8 @@
 #![no_main]
 #![deny(unsafe_code)]
 
+mod called;
+
 use sing_sdk::prelude::*;
 
 use sing_sdk::names::Names;
@@ -32,7 +34,9 @@ sing_sdk::manifest! {
         listener1: optional TcpConnectionContract.Imp:Listens,
         listener2: optional TcpConnectionContract.Imp:Listens,
         listener3: optional TcpConnectionContract.Imp:Listens,
-        /// Directories for the program, named by its settings.
+        /// Where a host program calls it.
+        calls: optional CallContract.Exp:Start,
+        /// Directories for the program, named by its settings; by its arguments, if it is called.
         directories: many DirectoryContract.Imp:Ready,
     },
 }
@@ -43,6 +47,7 @@ const NOT_THERE: i32 = 1;
 /// Ends the program.
 fn end(status: i32) -> ! {
     running::leave();
+    called::end(status);
     tcp::linger();
     process::exit(status)
 }
@@ -60,8 +65,24 @@ fn world(settings: Settings) -> Result<World, String> {
     running::ordinary(settings, names, listeners, startup::directories())
 }
 
+/// Runs the program for a call.
+fn answer(calls: CallContract::Exp<CallContract::Start>) -> i32 {
+    match called::world(calls, args::all()) {
+        Ok(Some(wasi)) => running::start(wasi),
+        Ok(None) => return 0,
+        Err(reason) => {
+            called::fail(&reason);
+            return NOT_THERE;
+        }
+    }
+    end(0)
+}
+
 #[sing_sdk::main]
 fn main() -> i32 {
+    if let Some(calls) = startup::calls() {
+        return answer(calls);
+    }
     let settings = match Settings::read(args::all()) {
         Ok(settings) => settings,
         Err(reason) => {

@@ -11,14 +11,18 @@ use crate::object::sip::{self, Making, Sip};
 use core::fmt;
 use sing_abi::entry::Privilege;
 use sing_abi::status;
-use sing_calls::{CONTRACT, ENDPOINT, MOST, OPEN};
+use sing_calls::{
+    CONTRACT, DIRECTORIES, DIRECTORY, ENDPOINT, MOST, OPEN, READY, Request, SERVED, SERVING,
+};
 use sing_image::contract::Word;
-use sing_image::manifest::Side;
+use sing_image::manifest::{Side, StartupEndpoint};
 
 /// A process that has yet to be started, and the channel to it.
 pub(super) struct Made {
     pub(super) sip: &'static Sip,
     pub(super) channel: &'static Channel,
+    /// The channel of the directory that it serves, if it does.
+    pub(super) directory: Option<&'static Channel>,
     pub(super) messages: Messages,
 }
 
@@ -53,6 +57,9 @@ pub(super) enum Why {
     Image(Unavailable),
     ServesNone,
     NeedsMore,
+    NoDirectories,
+    ServesNoDirectory,
+    Directory,
     MakesProcesses,
     Stack(u64),
     Create(i32),
@@ -62,6 +69,7 @@ pub(super) enum Why {
     Asked,
     TooManyAsked,
     TooManyKept,
+    TooManyServe,
 }
 
 /// A reason with the program's name.
@@ -87,6 +95,18 @@ impl fmt::Display for WhyOf<'_> {
             Why::NeedsMore => write!(
                 f,
                 "{name}: its manifest needs other endpoints than `{ENDPOINT}`, which a program that is called does not get"
+            ),
+            Why::NoDirectories => write!(
+                f,
+                "{name}: it takes no directories: its manifest needs the endpoint `directories: many {DIRECTORY}.Imp:{READY}`"
+            ),
+            Why::ServesNoDirectory => write!(
+                f,
+                "{name}: it serves no directory: its manifest needs the endpoint `{SERVED}: {DIRECTORY}.Exp:{READY}`"
+            ),
+            Why::Directory => write!(
+                f,
+                "{name}: a directory that it is to be given is not served"
             ),
             Why::MakesProcesses => write!(
                 f,
@@ -117,6 +137,10 @@ impl fmt::Display for WhyOf<'_> {
                 f,
                 "{name}: {OPEN} processes are kept already; drop one first"
             ),
+            Why::TooManyServe => write!(
+                f,
+                "{SERVING} directories are given to calls already; wait until one is over"
+            ),
         }
     }
 }
@@ -134,17 +158,20 @@ fn installed(name: &str) -> Result<&'static Installed, Why> {
 }
 
 /// Where an image wants its end of the channel, and that channel's contract. A program that may make
-/// processes is refused: those that it detaches, or that others end it without, would go on.
-fn endpoint(image: &Installed) -> Result<(usize, &'static Contract, Messages), Why> {
+/// processes is refused: those that it detaches, or that others end it without, would go on. `also` is
+/// the place of a further endpoint that it is given.
+fn endpoint(
+    image: &Installed,
+    also: Option<usize>,
+) -> Result<(usize, &'static Contract, Messages), Why> {
     let declared = &image.manifest.endpoints;
     let is = |name: &str, contract: &str| name == ENDPOINT && contract == CONTRACT;
     let place = declared
         .iter()
         .position(|e| e.side == Side::Exp && !e.many && is(&e.name, &e.contract))
         .ok_or(Why::ServesNone)?;
-    let needs = |(i, e): (usize, &sing_image::manifest::StartupEndpoint)| {
-        i != place && !e.optional && !e.many
-    };
+    let needs =
+        |(i, e): (usize, &StartupEndpoint)| i != place && Some(i) != also && !e.optional && !e.many;
     if declared.iter().enumerate().any(needs) {
         return Err(Why::NeedsMore);
     }
@@ -152,57 +179,184 @@ fn endpoint(image: &Installed) -> Result<(usize, &'static Contract, Messages), W
     if image.manifest.privileges.iter().any(|p| p == create) {
         return Err(Why::MakesProcesses);
     }
-    let mut known = image.contracts.iter().copied();
-    let contract = known.find(|c| c.table.name == CONTRACT);
-    let contract = contract.ok_or(Why::ServesNone)?;
+    let contract = contract(image, CONTRACT).ok_or(Why::ServesNone)?;
     let messages = Messages::of(contract).ok_or(Why::ServesNone)?;
     Ok((place, contract, messages))
 }
 
-/// Makes a process of the image, with this much memory at the most.
-pub(super) fn make(name: &str, memory: u64) -> Result<Made, Why> {
-    let image = installed(name)?;
-    let (place, contract, messages) = endpoint(image)?;
+/// The image's contract of this name.
+fn contract(image: &Installed, name: &str) -> Option<&'static Contract> {
+    let mut known = image.contracts.iter().copied();
+    known.find(|c| c.table.name == name)
+}
+
+/// The place of the endpoint of directories for which this is true.
+fn of_directories(image: &Installed, is: impl Fn(&StartupEndpoint) -> bool) -> Option<usize> {
+    let mut declared = image.manifest.endpoints.iter();
+    declared.position(|e| e.contract == DIRECTORY && is(e))
+}
+
+/// Ends of channels by the places of the start-up endpoints that they are to be.
+struct Startup {
+    ends: [Option<(&'static Channel, Side)>; DIRECTORIES + 1],
+    places: [usize; DIRECTORIES + 1],
+    len: usize,
+}
+
+impl Startup {
+    const NONE: Startup = Startup {
+        ends: [None; DIRECTORIES + 1],
+        places: [0; DIRECTORIES + 1],
+        len: 0,
+    };
+
+    /// Adds an end. False if there are as many as there may be.
+    fn add(&mut self, place: usize, channel: &'static Channel, side: Side) -> bool {
+        let at = (self.ends.get_mut(self.len), self.places.get_mut(self.len));
+        let (Some(end), Some(its)) = at else {
+            return false;
+        };
+        (*end, *its) = (Some((channel, side)), place);
+        self.len += 1;
+        true
+    }
+
+    /// The end at a place.
+    fn at(&self, place: usize) -> Option<(&'static Channel, Side)> {
+        let places = self.places.get(..self.len).unwrap_or_default();
+        let index = places.iter().position(|p| *p == place)?;
+        self.ends.get(index).copied().flatten()
+    }
+
+    /// Whether the image can start with all of them.
+    fn fits(&self, image: &Installed) -> bool {
+        let many = image.manifest.endpoints.len();
+        let all = self.ends.iter().zip(self.places).take(self.len);
+        all.filter_map(|(end, place)| Some(((*end)?, place)))
+            .all(|((channel, side), place)| {
+                let end = &channel.lock().ends[side.index()];
+                // All behind the last that is declared are further ones of that.
+                image.can_start_with(end, place.min(many.saturating_sub(1)), side, false)
+            })
+    }
+}
+
+/// Makes a process for a request, with the directories that the host has served for it.
+pub(super) fn make(
+    request: &Request<'_>,
+    served: impl Fn(u64) -> Option<&'static Channel>,
+) -> Result<Made, Why> {
+    let image = installed(request.name)?;
+    let mut startup = Startup::NONE;
+    for (i, number) in request.directories.iter().enumerate() {
+        let is = |e: &StartupEndpoint| e.side == Side::Imp && e.many;
+        let first = of_directories(image, is).ok_or(Why::NoDirectories)?;
+        let twice = request.directories.iter().take(i).any(|n| n == number);
+        let channel = served(*number).filter(|_| !twice).ok_or(Why::Directory)?;
+        if !startup.add(first + i, channel, Side::Imp) {
+            return Err(Why::Directory);
+        }
+    }
+    if !startup.fits(image) {
+        return Err(Why::NoDirectories);
+    }
+    begin(request, image, None, startup)
+}
+
+/// Makes a process that serves a directory.
+pub(super) fn serving(request: &Request<'_>) -> Result<Made, Why> {
+    let image = installed(request.name)?;
+    let is = |e: &StartupEndpoint| e.side == Side::Exp && !e.many && e.name == SERVED;
+    let place = of_directories(image, is).ok_or(Why::ServesNoDirectory)?;
+    begin(request, image, Some(place), Startup::NONE)
+}
+
+/// A channel of directories on this account, both of whose ends are open.
+fn directory(image: &Installed, account: &'static Account) -> Result<&'static Channel, Why> {
+    let contract = contract(image, DIRECTORY).ok_or(Why::ServesNoDirectory)?;
+    let ready = contract.row(READY).ok_or(Why::ServesNoDirectory)?;
+    let channel = Channel::create(contract, account).ok_or(Why::NoRoom(account.limit()))?;
+    for end in &mut channel.lock().ends {
+        end.state = ready;
+    }
+    Ok(channel)
+}
+
+/// Makes a process of the image that starts with these endpoints and its end of a channel to the
+/// kernel; and, at a place of its own, with one of a directory that it serves.
+fn begin(
+    request: &Request<'_>,
+    image: &'static Installed,
+    serves: Option<usize>,
+    mut startup: Startup,
+) -> Result<Made, Why> {
+    let (place, contract, messages) = endpoint(image, serves)?;
     if image.stack > PIECE {
         return Err(Why::Stack(image.stack));
     }
-    // Its one argument is its name.
+    // Its first argument is its name.
+    let name = request.name.as_bytes();
     let put = |bytes: &mut [u8]| {
         let (len, rest) = bytes.split_at_mut(4);
         len.copy_from_slice(&(name.len() as u32).to_le_bytes());
-        rest.copy_from_slice(name.as_bytes());
+        let (own, others) = rest.split_at_mut(name.len());
+        own.copy_from_slice(name);
+        others.copy_from_slice(request.arguments);
         Ok(())
     };
+    let places = startup.places.iter().take(startup.len).copied();
+    let endpoints = places.chain([place]).chain(serves).max();
     let making = Making {
         image,
         parent: None,
-        arguments: (4 + name.len(), &put),
-        endpoints: place + 1,
+        arguments: (4 + name.len() + request.arguments.len(), &put),
+        endpoints: endpoints.map_or(0, |last| last + 1),
     };
-    let made = sip::create_within(&making, memory.min(image.budget));
+    let made = sip::create_within(&making, request.limits.memory.min(image.budget));
     let sip = made.map_err(Why::Create)?;
-    let Some(channel) = Channel::create(contract, sip.account()) else {
-        let limit = sip.account().limit();
-        sip::discard(sip);
-        return Err(Why::NoRoom(limit));
+    let account = sip.account();
+    // Those of this process's own, which go with it if it is not started.
+    let mut own = Startup::NONE;
+    let result = (|| {
+        let channel = Channel::create(contract, account).ok_or(Why::NoRoom(account.limit()))?;
+        let _ = own.add(place, channel, Side::Exp);
+        let directory = match serves {
+            Some(_) => Some(directory(image, account)?),
+            None => None,
+        };
+        if let (Some(place), Some(directory)) = (serves, directory) {
+            let _ = own.add(place, directory, Side::Exp);
+        }
+        match own.fits(image) {
+            true => Ok((channel, directory)),
+            false if serves.is_some() => Err(Why::ServesNoDirectory),
+            false => Err(Why::ServesNone),
+        }
+    })();
+    let all = own.ends.iter().zip(own.places).take(own.len);
+    let (channel, directory) = match result {
+        Ok(made) => made,
+        Err(why) => {
+            for (channel, _) in all.filter_map(|(end, _)| *end) {
+                channel::close(channel, Side::Imp, sip);
+                channel::close(channel, Side::Exp, sip);
+            }
+            sip::discard(sip);
+            return Err(why);
+        }
     };
-    let fits = image.can_start_with(
-        &channel.lock().ends[Side::Exp.index()],
-        place,
-        Side::Exp,
-        false,
-    );
-    if !fits {
-        channel::close(channel, Side::Imp, sip);
-        channel::close(channel, Side::Exp, sip);
-        sip::discard(sip);
-        return Err(Why::ServesNone);
+    for (end, place) in all {
+        if let Some((channel, side)) = *end
+            && !startup.add(place, channel, side)
+        {
+            debug_assert!(false, "there is room for all");
+        }
     }
-    let before = core::iter::repeat_n(None, place);
-    sip.give_startup(before.chain([Some((channel, Side::Exp))]));
+    sip.give_startup((0..making.endpoints).map(|place| startup.at(place)));
     Ok(Made {
         sip,
         channel,
+        directory,
         messages,
     })
 }

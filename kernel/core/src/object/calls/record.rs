@@ -35,20 +35,33 @@ pub(super) struct Call {
     pub(super) sip: Option<&'static Sip>,
     /// The channel to it, whose importing end is the kernel's.
     pub(super) channel: Option<&'static Channel>,
+    /// Whether it serves a directory.
+    serves: bool,
+    /// That directory's channel, whose importing end is the kernel's until a process is given it.
+    pub(super) directory: Option<&'static Channel>,
     pub(super) messages: Messages,
     budget: Budget,
     /// The next free record.
     next: Option<u32>,
 }
 
+impl Call {
+    /// Whether it serves a directory.
+    pub(super) fn serves(&self) -> bool {
+        self.serves
+    }
+}
+
 /// All of them.
 pub(super) struct Calls {
     pub(super) records: Vec<Call>,
     free: Option<u32>,
-    /// How many are asked.
+    /// How many are asked, without those that serve directories: these are always.
     pub(super) asked: u32,
-    /// How many are kept.
+    /// How many are kept, without those.
     pub(super) kept: u32,
+    /// How many serve directories.
+    pub(super) serving: u32,
     /// The set of the kernel's ends.
     pub(super) set: Option<&'static Set>,
 }
@@ -60,6 +73,7 @@ impl Calls {
             free: None,
             asked: 0,
             kept: 0,
+            serving: 0,
             set: None,
         }
     }
@@ -77,11 +91,16 @@ impl Calls {
             process,
             sip: Some(made.sip),
             channel: Some(made.channel),
+            serves: made.directory.is_some(),
+            directory: made.directory,
             messages: made.messages,
             budget: Budget::NONE,
             next: None,
         };
-        self.kept += u32::from(process != 0);
+        match call.serves {
+            true => self.serving += 1,
+            false => self.kept += u32::from(process != 0),
+        }
         let at = self.free.unwrap_or(self.records.len() as u32);
         match self.records.get_mut(at as usize) {
             Some(record) => {
@@ -115,6 +134,23 @@ impl Calls {
         Some((index, self.get(index)?.state))
     }
 
+    /// The directory that the process of this number serves, if no other has been given it.
+    pub(super) fn directory(&self, process: u64) -> Option<&'static Channel> {
+        let (index, _) = self.kept(process)?;
+        self.get(index)?.directory
+    }
+
+    /// Notes that a process has been given these directories.
+    pub(super) fn give(&mut self, directories: &[u64]) {
+        for &process in directories {
+            if let Some((index, _)) = self.kept(process)
+                && let Some(call) = self.records.get_mut(index as usize)
+            {
+                call.directory = None;
+            }
+        }
+    }
+
     /// The record that is asked this.
     pub(super) fn asked(&self, id: u64) -> Option<u32> {
         self.find(|call| call.id == id && call.state == State::Asked)
@@ -126,7 +162,7 @@ impl Calls {
             call.state = State::Asked;
             call.id = id;
             call.budget = budget;
-            self.asked += 1;
+            self.asked += u32::from(!call.serves);
         }
     }
 
@@ -134,7 +170,7 @@ impl Calls {
     pub(super) fn rest(&mut self, index: u32) {
         if let Some(call) = self.records.get_mut(index as usize) {
             call.state = State::Idle;
-            self.asked -= 1;
+            self.asked -= u32::from(!call.serves);
         }
     }
 
@@ -157,11 +193,14 @@ impl Calls {
         let call = self.records.get_mut(index as usize)?;
         match call.state {
             State::Free | State::Ending(_) => return None,
-            State::Asked => self.asked -= 1,
+            State::Asked => self.asked -= u32::from(!call.serves),
             State::Idle => {}
         }
         call.state = State::Ending(ending);
-        self.kept -= u32::from(call.process != 0);
+        match call.serves {
+            true => self.serving -= 1,
+            false => self.kept -= u32::from(call.process != 0),
+        }
         Some(*call)
     }
 

@@ -1,10 +1,10 @@
 //! Requests on an open file.
 
-use crate::server::{File, Server, Service};
+use super::{Announces, File, FileStart, Server, Service};
+use crate::{Opened, Transport};
 use sing_sdk::contracts::{FileContract, FileFault};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{TypedEndpoint, stand_for};
-use virtio_9p::Opened;
 
 /// In which blocks files are best read and written.
 const BLOCK: u32 = 4096;
@@ -14,9 +14,9 @@ const MOST: u32 = 1 << 20;
 /// What was asked with a block: the block back, unless the host is lost, and the outcome.
 type Back = (Option<Block>, Result<u32, FileFault>);
 
-impl Server {
+impl<T: Transport<Data = Block>, D: Announces> Server<T, D> {
     /// Serves one request; `None` when the client has gone, or its block with the host.
-    pub fn file(&mut self, file: File, open: Opened, number: u32) -> Option<File> {
+    pub(super) fn file(&mut self, file: File, open: Opened, number: u32) -> Option<File> {
         use FileContract::exp::Ready as Request;
         let fid = open.fid;
         Some(match file.recv() {
@@ -117,7 +117,7 @@ impl Server {
         exp: Service,
     ) -> Result<(), (FileFault, Service)> {
         let endpoint = exp.into_endpoint();
-        if !crate::server::FileStart::matches(&endpoint) {
+        if !FileStart::matches(&endpoint) {
             return Err((FileFault::NotDirectory, stand_for(endpoint)));
         }
         let taken = self.take(self.origin(number), open, endpoint);

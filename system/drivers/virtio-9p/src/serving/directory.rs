@@ -1,20 +1,20 @@
 //! Requests about names, from the holder of an open directory.
 
-use crate::server::{Dir, Directory, FileStart, Server, Service};
+use super::{Announces, Dir, Directory, FileStart, Server, Service};
+use crate::{Transport, Wish};
 use sing_sdk::contracts::{DirectoryContract, FileFault, OpenHow};
 use sing_sdk::path::from_directory;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{TypedEndpoint, stand_for};
-use virtio_9p::Wish;
 
 /// Bytes of one answer with entries.
 const ENTRIES: usize = 16 << 10;
 /// The longest text of a link.
 const TARGET: usize = 4095;
 
-impl Server {
+impl<T: Transport<Data = Block>, D: Announces> Server<T, D> {
     /// Serves one request; `None` when the client has gone.
-    pub fn directory(
+    pub(super) fn directory(
         &mut self,
         directory: Directory,
         dir: &mut Dir,

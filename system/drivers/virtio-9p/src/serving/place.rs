@@ -1,15 +1,15 @@
 //! What the name server asks about the names below the mount point, and takes there.
 
-use crate::server::{FileStart, Server};
+use super::{Announces, FileStart, Server};
+use crate::{ROOT, Transport, Wish};
 use sing_sdk::contracts::{FileFault, OpenHow, Refusal};
-use sing_sdk::door::{Place, Turned};
+use sing_sdk::door::{Door, Place, Turned};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint};
 use sing_sdk::time::uptime;
 use sing_sdk::walk::{Directories, Entry};
-use virtio_9p::{ROOT, Wish};
 
-impl Directories for Server {
+impl<T: Transport<Data = Block>> Directories for Server<T, Door> {
     fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
         self.session.names(at, after, most, uptime())
     }
@@ -19,7 +19,7 @@ impl Directories for Server {
     }
 }
 
-impl Place for Server {
+impl<T: Transport<Data = Block>> Place for Server<T, Door> {
     fn bind(&mut self, path: &str, origin: u32, endpoint: Endpoint) -> Result<(), Turned> {
         let wish = Wish {
             how: OpenHow::Existing,
@@ -41,9 +41,9 @@ impl Place for Server {
     }
 }
 
-impl Server {
+impl<T: Transport<Data = Block>, D: Announces> Server<T, D> {
     /// Opens what is at a path below a directory, for an endpoint.
-    pub fn open_for(
+    pub(super) fn open_for(
         &mut self,
         base: u32,
         path: &str,

@@ -1,0 +1,122 @@
+//! Directories of the host that the process of a call is given.
+
+use crate::Error;
+use sing_calls::DIRECTORIES;
+use sing_hosted::{Asked, GivenDirectory, HostDirectory};
+use std::path::Path;
+
+/// The most bytes of a directory's name.
+const NAME: usize = 255;
+
+/// What a process may do with a directory and all below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read it. Every change is refused, whatever the permissions of the host's files.
+    ReadOnly,
+    /// Change it, too.
+    Writable,
+}
+
+/// A directory for the processes of calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory(pub(crate) HostDirectory);
+
+impl Directory {
+    pub(crate) fn new(host: &Path, at: &str, access: Access) -> Directory {
+        Directory(HostDirectory {
+            path: host.into(),
+            at: at.into(),
+            read_only: access == Access::ReadOnly,
+        })
+    }
+}
+
+/// The arguments of a process with these directories, behind its name: their names.
+///
+/// # Errors
+/// If there are too many, or a name is none.
+pub(crate) fn arguments(program: &str, directories: &[Directory]) -> Result<Vec<u8>, Error> {
+    let mut arguments = Vec::new();
+    for (i, Directory(directory)) in directories.iter().enumerate() {
+        let refused = |reason: String| {
+            Err(Error::Directory {
+                path: directory.path.clone(),
+                reason,
+            })
+        };
+        let at = &directory.at;
+        if i == DIRECTORIES {
+            return refused(format!(
+                "{program} is given {} directories; {DIRECTORIES} are the most",
+                directories.len()
+            ));
+        }
+        if at.is_empty() || at.len() > NAME || at.contains('\0') || at.starts_with('-') {
+            return refused(format!(
+                "{program} cannot have it as {at:?}: a name has 1 to {NAME} bytes, no zero among them, and \
+                 begins with no dash"
+            ));
+        }
+        if directories.iter().take(i).any(|other| other.0.at == *at) {
+            return refused(format!("{program} has another directory as {at:?}"));
+        }
+        arguments.extend_from_slice(&(at.len() as u32).to_le_bytes());
+        arguments.extend_from_slice(at.as_bytes());
+    }
+    Ok(arguments)
+}
+
+/// Directories that are served, to be given to one process.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) all: Vec<GivenDirectory>,
+    pub(crate) arguments: Vec<u8>,
+}
+
+impl Given {
+    /// Asks for a process that has them.
+    pub(crate) fn with<R>(&self, asked: &Asked<'_>, ask: impl FnOnce(&Asked<'_>) -> R) -> R {
+        // Most have none.
+        if self.all.is_empty() {
+            return ask(asked);
+        }
+        let directories: Vec<u64> = self.all.iter().map(GivenDirectory::number).collect();
+        ask(&Asked {
+            directories: &directories,
+            arguments: &self.arguments,
+            ..*asked
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> Result<Vec<u8>, String> {
+        let new = |at: &&str| Directory::new("/host".as_ref(), at, Access::ReadOnly);
+        let all: Vec<Directory> = names.iter().map(new).collect();
+        arguments("program", &all).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_are_arguments_or_refused_with_the_reason() {
+        assert_eq!(named(&[]), Ok(Vec::new()));
+        assert_eq!(named(&["/", "ab"]), Ok(b"\x01\0\0\0/\x02\0\0\0ab".to_vec()));
+        let long = "x".repeat(256);
+        for (names, why) in [
+            (&[""][..], "1 to 255 bytes"),
+            (&[&long], "1 to 255 bytes"),
+            (&["--help"], "no dash"),
+            (&["a\0"], "no zero"),
+            (&["a", "b", "a"], "another directory as \"a\""),
+            (
+                &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
+                "8 are the most",
+            ),
+        ] {
+            let error = named(names).unwrap_err();
+            assert!(error.contains(why) && error.contains("/host"), "{error}");
+        }
+    }
+}
