@@ -101,6 +101,13 @@ pub fn system(request: &Request) -> Result<bool, String> {
     }
     let archive = system::encode(&manifest, &files)?;
     output::write(&request.out, &archive)?;
+    let programs = files.iter().filter_map(|(path, bytes)| {
+        let name = path.strip_prefix(BIN)?;
+        Some((name, &bytes[..]))
+    });
+    if let Some(note) = input::unchecked(programs) {
+        output::complain(format!("sing: {}: {note}", request.out.display()));
+    }
     output::line(format!(
         "{}: {} programs, {} files, {} started, {} services, {} bytes",
         request.out.display(),

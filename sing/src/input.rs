@@ -2,6 +2,8 @@
 
 use crate::progress::Progress;
 use sing_compiler::{Compiled, Options, Work};
+use sing_image::elf::Image;
+use sing_image::meta::Checks;
 use sing_image::system::{is_of_any_version, of_other_version};
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,6 +14,9 @@ pub enum Kind {
     Module,
     Image,
 }
+
+/// Why a system may refuse an image that was compiled with `--checks none`.
+pub const UNCHECKED: &str = "compiled without checks: only a hosted system that was started with --measure loads such a program";
 
 /// The most bytes of a file: a system image with all its contents.
 pub const MOST_BYTES: u64 = sing_image::system::MOST_BYTES;
@@ -28,6 +33,11 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
         Ok(Kind::Module)
     } else if bytes.starts_with(b"\x7fELF") {
         Ok(Kind::Image)
+    } else if let Some(why) = of_other_version(bytes) {
+        let why = why.message.trim_start_matches("system image: ");
+        Err(format!(
+            "a system image, where a module or the image of one program is asked for; {why}"
+        ))
     } else if is_of_any_version(bytes) {
         Err(
             "a system image, where a module or the image of one program is asked for; `sing inspect`, \
@@ -144,6 +154,17 @@ pub fn compile_by(
     compiled.map_err(|e| format!("{}: refused: {e}", path.display()))
 }
 
+/// What is to be said of programs, by name, whose images lack the tests of what they do; `None` if all have
+/// them.
+pub fn unchecked<'a>(programs: impl Iterator<Item = (&'a str, &'a [u8])>) -> Option<String> {
+    let lacks = |bytes| Image::decode(bytes).is_ok_and(|image| image.meta.checks == Checks::None);
+    let names: Vec<_> = programs
+        .filter(|(_, bytes)| lacks(bytes))
+        .map(|(name, _)| name)
+        .collect();
+    (!names.is_empty()).then(|| format!("{}: {UNCHECKED}", names.join(", ")))
+}
+
 /// A compiled module's image.
 pub fn elf(compiled: &Compiled, path: &Path) -> Result<Vec<u8>, String> {
     compiled
@@ -199,7 +220,9 @@ mod tests {
         assert_eq!(kind(b"\0asm\x01"), Ok(Kind::Module));
         assert_eq!(kind(b"\x7fELF"), Ok(Kind::Image));
         assert!(kind(MAGIC).unwrap_err().contains("`sing inspect`"));
-        assert!(kind(b"SINGSYS1").unwrap_err().contains("a system image"));
+        let other = kind(b"SINGSYS1").unwrap_err();
+        assert!(other.starts_with("a system image, where"), "{other}");
+        assert!(other.contains("asked for; its layout has version 1, and this reads version"));
         for text in [
             "(module)",
             " (module $m",

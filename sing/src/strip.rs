@@ -28,8 +28,16 @@ pub fn run(file: &PathBuf, out: &Path, names: bool) -> Result<bool, String> {
 /// Writes the symbols of an image; returns true.
 pub fn symbols(image: &PathBuf, out: &Path) -> Result<bool, String> {
     output::is_no_input(out, [image])?;
-    let symbols = sing_compiler::symbols::file(&input::read(image)?);
-    let symbols = symbols.map_err(|e| format!("{}: {e}", image.display()))?;
+    let bytes = input::read(image)?;
+    let name = image.display();
+    if input::kind(&bytes).map_err(|e| format!("{name}: {e}"))? == Kind::Module {
+        return Err(format!(
+            "{name}: a WebAssembly module, where the image of a program is asked for; `sing compile` \
+             makes one"
+        ));
+    }
+    let symbols = sing_compiler::symbols::file(&bytes);
+    let symbols = symbols.map_err(|e| format!("{name}: {e}"))?;
     output::write(out, &symbols)?;
     Ok(true)
 }

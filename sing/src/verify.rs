@@ -90,11 +90,7 @@ fn one(file: &Path) -> Result<Accepted, String> {
                 return Err("an open image, which no system loads".into());
             }
             if image.meta.checks == Checks::None {
-                return Err(
-                    "compiled without checks: only a hosted system that was started with --measure \
-                     loads it"
-                        .into(),
-                );
+                return Err(input::UNCHECKED.into());
             }
             Ok(accepted(
                 (

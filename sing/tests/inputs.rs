@@ -85,6 +85,7 @@ fn a_file_of_another_kind_is_named_in_a_line() {
     assert_eq!(sing(&folder, "compile m.wasm -o m.elf").0, Some(0));
     let image = "image -o s.img --manifest s.json --bin m=m.wasm";
     assert_eq!(sing(&folder, image).0, Some(0));
+    std::fs::write(folder.join("old.img"), b"SINGSYS0 and more").unwrap();
     for (line, part) in [
         ("compile m.elf -o x", "m.elf: is an image already"),
         ("check contracts m.wasm", "m.wasm: is a WebAssembly module"),
@@ -96,10 +97,53 @@ fn a_file_of_another_kind_is_named_in_a_line() {
         ("bind c -o d s.img", "s.img: is a system image"),
         ("fmt a.py", "a.py: is no text of contracts"),
         ("fmt m.elf", "m.elf: is the image of a program"),
+        (
+            "symbols s.img -o x",
+            "s.img: a system image, where a module or",
+        ),
+        (
+            "symbols m.wasm -o x",
+            "m.wasm: a WebAssembly module, where the image",
+        ),
+        (
+            "symbols a.py -o x",
+            "a.py: neither a WebAssembly module nor an image",
+        ),
+        (
+            "symbols old.img -o x",
+            "old.img: a system image, where a module or",
+        ),
+        (
+            "verify s.img",
+            "s.img: refused: a system image, where a module or",
+        ),
+        (
+            "verify old.img",
+            "asked for; its layout has version 0, and this reads version ",
+        ),
     ] {
         let (status, text) = sing(&folder, line);
         assert_eq!(status, Some(1), "{line}: {text}");
         assert!(text.contains(part), "{line}: {text}");
         assert_eq!(text.lines().count(), 1, "{line}: {text}");
+    }
+}
+
+/// A system that has programs without checks is built, and says who they are, also of images.
+#[test]
+fn programs_without_checks_are_named() {
+    let folder = folder("unchecked");
+    let made = sing(&folder, "compile m.wasm -o m.elf --checks none");
+    assert_eq!(made.0, Some(0), "{}", made.1);
+    let note = "sing: s.img: m: compiled without checks: only a hosted system that was started with --measure loads";
+    for (program, options, noted) in [
+        ("m.elf", "", true),
+        ("m.wasm", " --checks none", true),
+        ("m.wasm", "", false),
+    ] {
+        let line = format!("image -o s.img --manifest s.json --bin m={program}{options}");
+        let (status, text) = sing(&folder, &line);
+        assert_eq!(status, Some(0), "{line}: {text}");
+        assert_eq!(text.contains(note), noted, "{line}: {text}");
     }
 }

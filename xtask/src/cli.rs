@@ -45,7 +45,7 @@ usage: cargo xtask COMMAND
       builds what `target/release/sing run PROGRAM.wasm` and `sing serve` need, which run ordinary programs
   programs [--dir DIR] [--machine hosted|microvm|q35]...
       makes ordinary programs in Rust, Go and C (tests/programs) and runs them by `sing run`, and on machines as commands
-      of the shell; --dir has the programs of another directory run by its `check`
+      of the shell; --dir has the programs of another directory, too, and its `check` judge them
   test [--quick] [--all] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
       emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)

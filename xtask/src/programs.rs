@@ -1,22 +1,23 @@
 //! `cargo xtask programs`: ordinary programs of several languages (`tests/programs`), each of which does
 //! the same: words, input, files, directories, clocks, random numbers, an exit status. They run by `sing
-//! run`, and as commands of the shell on a machine, with a directory of the host and with a file system of
-//! ours. Another directory of programs, with a `check` that runs each by a command given, can be named.
+//! run`, and as commands of the shell on a machine (`shell`), with a directory of the host and with a file system of
+//! ours. Another directory of programs, with a `check` that runs each by a command given, can be named (`given`).
 
-use crate::host_dir::HostDirectory;
-use crate::image::{self, MemoryMode, Programs};
-use crate::machine::{Acceleration, Kernel, Machine};
+mod given;
+mod shell;
+
+use crate::machine::Machine;
 use crate::project::Project;
 use crate::setup::{self, Needs};
-use crate::system::session::Session;
-use crate::test::systems::launch;
-use crate::{files, wasi};
-use anyhow::{Context, Result, bail, ensure};
+use crate::{build, files, wasi};
+use anyhow::{Context, Result, ensure};
+use given::Given;
+use shell::{Desk, PLACES, Work};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a machine may take.
 const TIME: Duration = Duration::from_secs(240);
@@ -27,8 +28,35 @@ const FILE: &str = "one\ntwo three\n";
 const OUTPUT: &str = "words: a b\ninput: 2 lines\nfile: 14 bytes\nmade: ONE\nTWO THREE\nlisted: true\n\
                       removed: true\nmissing: true\nclocks: true\nrandom: true\n";
 const STATUS: i32 = 7;
-/// Where machines have the host's directory.
-const SHARED: &str = "/mnt/shared";
+
+/// A module that is written as text (`tests/ordinary`), for which no compiler is needed.
+struct Text {
+    name: &'static str,
+    words: &'static [&'static str],
+    output: &'static str,
+    status: i32,
+}
+
+const TEXTS: [Text; 3] = [
+    Text {
+        name: "words",
+        words: &["a b", "", "$x 'y'"],
+        output: "in-words\0a b\0\0$x 'y'\0",
+        status: 7,
+    },
+    Text {
+        name: "copy",
+        words: &[],
+        output: INPUT,
+        status: 0,
+    },
+    Text {
+        name: "file",
+        words: &[],
+        output: FILE,
+        status: 0,
+    },
+];
 
 /// The options of `programs`.
 #[derive(Debug, Default)]
@@ -104,8 +132,14 @@ pub fn run(request: &Request) -> Result<u8> {
             tell(name, outcome);
         }
     }
-    if let Some(given) = &request.given {
-        tell(format!("{}", given.display()), place.given(given));
+    if let Some(folder) = &request.given {
+        let given = Given::new(&project, folder, &place.folder)?;
+        tell(format!("{}, sing run", folder.display()), given.by_sing());
+        for machine in &request.machines {
+            for (name, outcome) in given.on(*machine)? {
+                tell(name, outcome);
+            }
+        }
     }
     Ok(u8::from(failed > 0))
 }
@@ -186,71 +220,53 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Runs all as commands of the shell on a machine, with a directory of the host and with our file
-    /// system: what each did.
+    /// Runs all, and modules of text, as commands of the shell on a machine, with a directory of the host and
+    /// with our file system: what each did.
     pub fn on(&self, machine: Machine) -> Result<Vec<(String, Result<()>)>> {
-        let mut images =
-            image::compile_programs(self.project, Programs::Ordinary, MemoryMode::Guard)?;
-        for (name, module) in &self.modules {
-            let image = self.folder.join(name);
-            let mut command = self.sing();
-            command.arg("compile").arg(module).arg("-o").arg(&image);
-            crate::cargo::quiet(&mut command, &format!("compiling {}", module.display()))?;
-            images.push((format!("in-{name}"), image));
-        }
-        let mut kernel = Kernel::prepare(self.project, machine, Acceleration::Emulated)?;
-        kernel.directories = vec![HostDirectory {
-            path: self.shared(),
-            at: SHARED.into(),
-            read_only: false,
-        }];
-        let mut script = format!(
-            "format --force /dev/disk0 && mount /dev/disk0 /\ncp {SHARED}/in.txt /in.txt\n"
-        );
-        for (name, _) in &self.modules {
-            for (number, folder) in [SHARED, "/"].iter().enumerate() {
-                let out = format!("{SHARED}/{name}-{number}");
-                script += &format!("in-{name} {folder} a b < {SHARED}/input > {out}\n");
-                script += &format!("echo \"{name}-{number} status $?\"\n");
-            }
-        }
-        let session = Session::start(launch(self.project, &images, &kernel, Some(&script))?)?;
-        let (output, ended) = session.finish(Instant::now() + TIME);
-        if !matches!(ended, Ok(Some(0))) {
-            bail!("{}: {ended:?}\n{output}", machine.name());
-        }
-        let outcome = |name: &str, number: usize| {
-            let wanted = format!("{name}-{number} status {STATUS}");
-            ensure!(output.contains(&wanted), "no `{wanted}` in\n{output}");
-            let printed = fs::read_to_string(self.shared().join(format!("{name}-{number}")))?;
-            ensure!(printed == OUTPUT, "it printed\n{printed}");
+        let (mut programs, mut works, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut add = |name: &str, module: &Path, words: &[&str]| -> Result<()> {
+            let program = format!("in-{name}");
+            let image = self.folder.join(&program);
+            shell::compiled(self.project, &self.folder.join("cache"), module, &image)?;
+            programs.push((program.clone(), image));
+            works.push(Work {
+                program,
+                words: words.iter().map(ToString::to_string).collect(),
+                input: INPUT.into(),
+            });
             Ok(())
         };
+        for (name, module) in &self.modules {
+            add(name, module, &["/", "a", "b"])?;
+            wanted.push((name.clone(), OUTPUT, STATUS));
+        }
+        for text in &TEXTS {
+            let source = format!("tests/ordinary/{}.wat", text.name);
+            let module = self.folder.join(format!("{}.wasm", text.name));
+            build::module_of_text(self.project, &self.project.root.join(source), &module)?;
+            add(text.name, &module, text.words)?;
+            wanted.push((format!("{}.wat", text.name), text.output, text.status));
+        }
+        let desk = Desk {
+            project: self.project,
+            folder: self.folder.join(machine.name()),
+            files: self.shared(),
+            guest: "/".into(),
+            time: TIME,
+        };
+        let ran = desk.run(machine, &programs, &works)?;
         let mut all = Vec::new();
-        for (name, _) in &self.modules {
-            for (number, place) in ["the host's directory", "our file system"]
-                .iter()
-                .enumerate()
-            {
-                let title = format!("{name}, {}, {place}", machine.name());
-                all.push((title, outcome(name, number)));
+        for (number, (name, output, status)) in wanted.iter().enumerate() {
+            for (place, of) in PLACES.iter().enumerate() {
+                let title = format!("{name}, {}, {of}", machine.name());
+                let did = ran.at(place, number);
+                all.push((
+                    title,
+                    did.and_then(|did| did.expect(output.as_bytes(), *status)),
+                ));
             }
         }
         Ok(all)
-    }
-
-    /// Has a directory of programs checked, each by `sing run`.
-    fn given(&self, folder: &Path) -> Result<()> {
-        let check = folder.join("check");
-        ensure!(check.is_file(), "it has no `check`");
-        let mut command = Command::new(fs::canonicalize(&check)?);
-        command.arg(self.project.host_binary("sing"));
-        let status = command
-            .env("SING_CACHE", self.folder.join("cache"))
-            .status();
-        let status = status.with_context(|| format!("{}", check.display()))?;
-        ensure!(status.success(), "{status}");
-        Ok(())
     }
 }
 

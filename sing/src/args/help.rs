@@ -127,7 +127,7 @@ starts.",
 Builds a system image, of one system manifest or of several that belong together. A program may be an image or a
 module, which is compiled on the way (--memory, --cpu, --lines, --checks, --no-cache and -v as for `sing compile`).
 Refused where a program, an endpoint or a contract does not fit, or programs mean different contracts by one name;
---versions: they may, and the kernel keeps them apart.",
+--versions: they may, and the kernel keeps them apart. Programs without checks (--checks none) are named.",
     },
     About {
         name: "verify",
