@@ -282,7 +282,7 @@ fn values_that_are_kept_for_very_long() {
         let changes: String = (1..=locals)
             .map(|i| format!("local.get 0 i32.const {i} i32.add local.set {i} "))
             .collect();
-        let long = format!("local.get 0 {}local.set 0 ", "i32.eqz ".repeat(length));
+        let long = format!("local.get 0 {}local.set 0 ", "i32.popcnt ".repeat(length));
         let uses: String = (1..=locals)
             .map(|i| format!("local.get {i} i32.xor "))
             .collect();
