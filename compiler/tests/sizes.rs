@@ -155,6 +155,16 @@ fn functions_with_very_many_locals() {
         .collect();
     let looped = format!("loop {uses} local.get 0 br_if 0 end");
     compiled(20, "5,000 locals in a loop", &with(5000, &looped));
+    let uses: String = (1..=locals)
+        .map(|i| format!("local.get {i} i64.const {i} i64.add local.set {i} "))
+        .collect();
+    let looped = format!("loop {uses} local.get 0 br_if 0 end");
+    refused(
+        20,
+        "50,000 locals in a loop",
+        &with(locals, &looped),
+        limits::LOCALS_IN_LOOPS,
+    );
     refused(5, "one local more", &with(locals + 1, ""), most);
     refused(5, "100,000 locals", &with(100_000, &uses), most);
     // In a few bytes.
@@ -237,33 +247,124 @@ fn loops_in_each_other() {
 }
 
 #[test]
-fn blocks_that_catch_exceptions_50_000_deep() {
-    for (what, depth, open, inner, close) in [
-        ("try_tables", DEPTH, "try_table ", "call $f ", "end "),
+fn locals_that_very_many_loops_use() {
+    let limit = limits::LOCALS_IN_LOOPS;
+    // Each loop branches back, and the innermost one uses the locals.
+    let with = |locals: usize, depth: usize, uses: &str| {
+        let uses: String = (1..=locals)
+            .map(|i| uses.replace('$', &i.to_string()))
+            .collect();
+        let declared = "i32 ".repeat(locals);
+        let loops = "loop ".repeat(depth);
+        let ends = "local.get 0 br_if 0 end ".repeat(depth);
+        sip(&format!(
+            "{MAIN} (func (param i32) (local {declared}) {loops} {uses} {ends})"
+        ))
+    };
+    // None of them changes, or each only to its own value, which the search finds out.
+    for uses in ["local.get $ drop ", "local.get $ local.set $ "] {
+        compiled(20, "locals in loops", &with(180, 1000, uses));
+        refused(20, "too many in loops", &with(200, 1000, uses), limit);
+        refused(20, "very many in loops", &with(4000, 1000, uses), limit);
+    }
+    // Loops in a row are no other.
+    let row = "loop local.get 1 local.get 2 local.set 1 drop local.get 0 br_if 0 end ".repeat(5000);
+    let row = sip(&format!("{MAIN} (func (param i32) (local i32 i32) {row})"));
+    compiled(20, "locals in loops in a row", &row);
+}
+
+#[test]
+fn values_that_are_kept_for_very_long() {
+    let limit = limits::VALUES_KEPT;
+    // So many locals change once, and all of them are kept for so many instructions of a byte.
+    let with = |locals: usize, length: usize, looped: bool| {
+        let declared = "i32 ".repeat(locals);
+        let changes: String = (1..=locals)
+            .map(|i| format!("local.get 0 i32.const {i} i32.add local.set {i} "))
+            .collect();
+        let long = format!("local.get 0 {}local.set 0 ", "i32.popcnt ".repeat(length));
+        let uses: String = (1..=locals)
+            .map(|i| format!("local.get {i} i32.xor "))
+            .collect();
+        let (open, close) = match looped {
+            true => ("loop ", "local.get 0 br_if 0 end "),
+            false => ("", ""),
+        };
+        sip(&format!(
+            "{MAIN} (func (param i32) (result i32) (local {declared})
+             {changes} {open} {long} {close} local.get 0 {uses})"
+        ))
+    };
+    let most = limit.most as usize;
+    for looped in [false, true] {
+        compiled(
+            20,
+            "values that are kept",
+            &with(2000, most / 2000 - 4000, looped),
+        );
+        refused(
+            20,
+            "kept for longer",
+            &with(2000, most / 2000, looped),
+            limit,
+        );
+    }
+    compiled(20, "a value that is kept for long", &with(1, 300_000, true));
+}
+
+/// The most blocks that catch exceptions in each other.
+const CATCHING: usize = limits::CATCHING_NESTED.most as usize;
+
+#[test]
+fn blocks_that_catch_exceptions_in_each_other() {
+    let limit = limits::CATCHING_NESTED;
+    for (what, open, inner, close) in [
+        ("try_tables", "try_table ", "call $f ", "end "),
         (
             "try_tables that catch all",
-            DEPTH,
             "block try_table (catch_all 0) ",
             "call $f ",
             "end end ",
         ),
         (
-            "try_tables with calls",
-            5000,
-            "block try_table (catch $t 0) call $f ",
+            "try_tables that catch a tag",
+            "block try_table (catch $t 0) ",
             "call $f ",
             "end end ",
         ),
         (
+            "try_tables with calls",
+            "block try_table (catch $t 0) call $f ",
+            "call $f ",
+            "end call $f end call $f ",
+        ),
+        (
             "blocks of the first encoding",
-            5000,
-            "try ",
+            "try call $f ",
             "call $f ",
             "catch_all end ",
         ),
+        (
+            "those in clauses",
+            "try call $f catch_all ",
+            "call $f ",
+            "end ",
+        ),
     ] {
-        compiled(30, what, &nested(depth, open, inner, close));
+        compiled(30, what, &nested(CATCHING, open, inner, close));
+        for depth in [CATCHING + 1, DEPTH] {
+            refused(10, what, &nested(depth, open, inner, close), limit);
+        }
     }
+    // One after the other there may be any number.
+    let row = "block try_table (catch $t 0) call $f end end ".repeat(20_000);
+    compiled(
+        20,
+        "try_tables in a row",
+        &nested(1, "block ", &row, "end "),
+    );
+    let row = "try call $f catch_all end try call $f delegate 0 ".repeat(10_000);
+    compiled(20, "tries in a row", &nested(1, "block ", &row, "end "));
 }
 
 #[test]

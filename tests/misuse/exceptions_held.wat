@@ -14,6 +14,6 @@
       (then (drop (call $hold (i64.sub (local.get $n) (i64.const 1))))))
     (local.get $e))
   (func (export "sip_main") (result i32)
-    (drop (call $hold (i64.const 300)))
+    (drop (call $hold (i64.const 600)))
     (i32.const 0))
-  (@custom "singularity.manifest" "{\"name\": \"exceptions_held\", \"abi\": 1}"))
+  (@custom "singularity.manifest" "{\"name\": \"exceptions_held\", \"abi\": 1, \"stack\": 262144}"))

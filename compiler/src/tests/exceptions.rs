@@ -77,8 +77,9 @@ fn exceptions_have_room_for_the_longest() {
     };
     let least = size(0);
     for (params, bytes) in [
-        (1, 256 * 32),
-        (3, 256 * 64),
+        (1, 512 * 32),
+        (3, 512 * 64),
+        (7, 512 * 128),
         (15, 256 * 256),
         (1000, 16 << 14),
     ] {

@@ -173,8 +173,7 @@ fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
         ))
     };
     compile(&nested(100, 10));
-    let nested = crate::compile(&nested(1000, 600), &whole());
-    too_large(nested.err(), limits::LOCALS_CARRIED);
+    refused_by_the_compiler(&nested(1000, 600), limits::LOCALS_IN_LOOPS);
 }
 
 #[test]
@@ -255,4 +254,36 @@ fn at_the_border_verifier_and_compiler_agree() {
     }
     compile(&loads(least));
     refused_by_the_compiler(&loads(most), limits::FUNCTION_VALUES);
+}
+
+#[test]
+fn values_that_wait_are_counted_where_they_are_many_and_long() {
+    // So many values wait on the operand stack, or in locals, while so many others are computed.
+    let on_stack = |values: usize, others: usize| {
+        let made = "local.get 0 i32.eqz ".repeat(values);
+        let others = "i32.eqz ".repeat(others);
+        let taken = "i32.xor ".repeat(values);
+        format!("{MAIN} (func (param i32) (result i32) {made} local.get 0 {others} {taken})")
+    };
+    let in_locals = |values: usize, others: usize| {
+        let declared = "i32 ".repeat(values);
+        let made: String = (1..=values)
+            .map(|i| format!("local.get 0 i32.eqz local.set {i} "))
+            .collect();
+        let others = "i32.eqz ".repeat(others);
+        let taken: String = (1..=values)
+            .map(|i| format!("local.get {i} i32.xor "))
+            .collect();
+        format!(
+            "{MAIN} (func (param i32) (result i32) (local {declared}) {made} local.get 0 {others} \
+             {taken})"
+        )
+    };
+    for fields in [on_stack(1000, 70_000), in_locals(1000, 70_000)] {
+        refused_by_the_compiler(&sip(&fields), limits::VALUES_KEPT);
+    }
+    for fields in [on_stack(1000, 7000), in_locals(1000, 7000)] {
+        assert_eq!(crate::verify(&sip(&fields), &whole()).map(drop), Ok(()));
+        compile(&sip(&fields));
+    }
 }

@@ -55,7 +55,7 @@ pub(super) const DOUBTFUL: i64 = 2;
 
 /// The most and the fewest exceptions to which a thread can hold references, and the bytes that
 /// decide about the number in between.
-const MOST: u32 = 256;
+const MOST: u32 = 512;
 const FEWEST: u32 = 16;
 const BYTES: u32 = 64 << 10;
 

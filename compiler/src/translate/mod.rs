@@ -12,6 +12,7 @@
 //! - Mutable memory is divided into alias regions ([`Regions`]), so that a store to one never
 //!   forces a reload from another.
 
+mod alive;
 mod atomics;
 mod body;
 mod bounds;
@@ -214,6 +215,9 @@ struct Joins {
     declared: HashMap<Block, usize>,
     /// Values that were made because a local was looked for in the blocks before.
     made: usize,
+    /// Pairs of locals that loops use: a value that turns out not to change in its loop is taken out
+    /// of a list of all of them.
+    in_loops: u64,
 }
 
 /// The translation of one function.
@@ -368,6 +372,8 @@ impl<'e, 'f> Translator<'e, 'f> {
     fn seal_loop(&mut self, header: Block, params: usize) -> Result<()> {
         let dfg = &self.b.func.dfg;
         let locals = dfg.num_block_params(header).saturating_sub(params);
+        self.joins.in_loops += (locals as u64).pow(2);
+        too_large(limits::LOCALS_IN_LOOPS.check(self.joins.in_loops))?;
         let most = locals.saturating_mul(dfg.num_blocks());
         if most > MOST_LISTED {
             within(most)?;
@@ -378,9 +384,9 @@ impl<'e, 'f> Translator<'e, 'f> {
 }
 
 /// Compares the values of a function that is translated with the limits: all of them with what a
-/// function may have, and with its length those of locals where control flow joins, of which the
-/// verifier knows nothing.
-fn check_values(func: &Function, joins: &Joins, bytes: u64) -> Result<()> {
+/// function may have, with its length those of locals where control flow joins, and how long they
+/// are kept. The verifier knows nothing of the latter two.
+fn check_values(func: &mut Function, joins: &Joins, bytes: u64) -> Result<()> {
     let dfg = &func.dfg;
     let blocks = func.layout.blocks();
     let (mut carried, mut locals) = (0, joins.made);
@@ -393,7 +399,8 @@ fn check_values(func: &Function, joins: &Joins, bytes: u64) -> Result<()> {
         }
     }
     within(dfg.num_values() + carried)?;
-    too_large(limits::LOCALS_CARRIED.check(limits::beyond(locals as u64, bytes)))
+    too_large(limits::LOCALS_CARRIED.check(limits::beyond(locals as u64, bytes)))?;
+    too_large(limits::VALUES_KEPT.check(alive::kept(func, limits::VALUES_KEPT.most)))
 }
 
 fn within(values: usize) -> Result<()> {

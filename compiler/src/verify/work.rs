@@ -9,7 +9,9 @@
 
 use crate::error::Result;
 use crate::verify::limits;
-use sing_image::limits::{Counts, FUNCTION_VALUES, LOCALS_CARRIED, VALUES_PER_BYTE};
+use sing_image::limits::{
+    Counts, FUNCTION_VALUES, LOCALS_CARRIED, LOCALS_IN_LOOPS, VALUES_KEPT, VALUES_PER_BYTE,
+};
 use std::ops::RangeInclusive;
 use wasmparser::{self as wp, WasmModuleResources as _};
 
@@ -26,6 +28,8 @@ const PREFIXED: u64 = 8;
 /// The most values of the compiler's for each that is counted, but for what becomes of locals where
 /// control flow joins.
 const COMPILED: u64 = 32;
+/// The most values that wait within one instruction, beside its operands and the locals.
+const WITHIN: u64 = 64;
 
 /// The work for the functions that were looked at.
 #[derive(Default)]
@@ -46,6 +50,14 @@ pub(super) struct FunctionWork {
     /// locals goes through all of them, for each.
     loops: u64,
     most_loops: u64,
+    /// All loops.
+    all_loops: u64,
+    /// Blocks around the present place that catch exceptions, and the most around any: an exception
+    /// may go through all of them.
+    catching: u64,
+    most_catching: u64,
+    /// The most operands that wait.
+    operands: u64,
     /// Whether there has been a block that catches exceptions: calls may end in it.
     catches: bool,
 }
@@ -75,6 +87,10 @@ impl FunctionWork {
             edges: 1,
             loops: 0,
             most_loops: 0,
+            all_loops: 0,
+            catching: 0,
+            most_catching: 0,
+            operands: 0,
             catches: false,
         }
     }
@@ -83,6 +99,7 @@ impl FunctionWork {
     pub(super) fn count(&mut self, op: &wp::Operator<'_>, first: u8, func: &Validator) {
         use wp::Operator as O;
         let after_call = u64::from(self.catches) * 2;
+        self.operands = self.operands.max(func.operand_stack_height().into());
         let (values, blocks) = match op {
             O::Call { function_index } | O::ReturnCall { function_index } => {
                 let ty = func.resources().type_index_of_function(*function_index);
@@ -95,7 +112,7 @@ impl FunctionWork {
             O::Throw { tag_index } => (4 + payload(func, *tag_index), after_call),
             O::ThrowRef | O::Rethrow { .. } => (4, after_call),
             O::Try { blockty } => {
-                self.catches = true;
+                self.enter_catching();
                 (sum(block(func, *blockty)) + 4, 2)
             }
             O::Catch { tag_index } => {
@@ -105,10 +122,13 @@ impl FunctionWork {
             }
             O::CatchAll | O::Delegate { .. } => {
                 let frame = func.get_control_frame(0);
+                if matches!(op, O::Delegate { .. }) {
+                    self.catching = self.catching.saturating_sub(1);
+                }
                 (8 + frame.map_or(0, |f| sum(block(func, f.block_type))), 2)
             }
             O::TryTable { try_table } => {
-                self.catches = true;
+                self.enter_catching();
                 // A clause loads the values that its branch carries.
                 let clauses = try_table.catches.iter().map(|catch| {
                     let (wp::Catch::One { label: to, .. }
@@ -123,14 +143,22 @@ impl FunctionWork {
             O::Block { blockty } => (sum(block(func, *blockty)), 1),
             O::Loop { blockty } => {
                 self.loops += 1;
+                self.all_loops += 1;
                 self.most_loops = self.most_loops.max(self.loops);
                 (sum(block(func, *blockty)), 2)
             }
             O::If { blockty } => (sum(block(func, *blockty)), 3),
             O::Else | O::End => {
                 let frame = func.get_control_frame(0);
-                if frame.is_some_and(|frame| frame.kind == wp::FrameKind::Loop) {
-                    self.loops = self.loops.saturating_sub(1);
+                match frame.map(|frame| frame.kind) {
+                    Some(wp::FrameKind::Loop) => self.loops = self.loops.saturating_sub(1),
+                    Some(
+                        wp::FrameKind::TryTable
+                        | wp::FrameKind::LegacyTry
+                        | wp::FrameKind::LegacyCatch
+                        | wp::FrameKind::LegacyCatchAll,
+                    ) => self.catching = self.catching.saturating_sub(1),
+                    _ => {}
                 }
                 (frame.map_or(0, |f| sum(block(func, f.block_type))), 0)
             }
@@ -157,13 +185,24 @@ impl FunctionWork {
         self.edges += 2 * blocks + u64::from(is_control(op));
     }
 
+    /// Counts a block that catches exceptions.
+    fn enter_catching(&mut self) {
+        self.catches = true;
+        self.catching += 1;
+        self.most_catching = self.most_catching.max(self.catching);
+    }
+
     /// Whether the compiler may refuse the function for its values, of which it has more than are
     /// counted here: of an instruction, and of each local on each edge, and in each block where
-    /// edges join.
+    /// edges join; or for how many of them wait at a time.
     pub(super) fn may_be_too_large(&self) -> bool {
         let of_locals = self.locals.saturating_mul(self.blocks + self.edges);
         let values = COMPILED.saturating_mul(self.values);
+        let waiting = self.locals + self.operands + WITHIN;
+        let in_loops = self.locals.saturating_mul(self.locals);
         values.saturating_add(of_locals) > FUNCTION_VALUES.most
+            || values.saturating_mul(waiting) > VALUES_KEPT.most
+            || in_loops.saturating_mul(self.all_loops) > LOCALS_IN_LOOPS.most
             || of_locals > LOCALS_CARRIED.most + VALUES_PER_BYTE * self.bytes
     }
 
@@ -173,6 +212,7 @@ impl FunctionWork {
             function_values: self.values,
             locals_by_blocks: self.locals * self.blocks,
             loops_nested: self.most_loops,
+            catching_nested: self.most_catching,
             ..Counts::default()
         })
     }

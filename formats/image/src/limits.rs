@@ -68,6 +68,7 @@ limits! {
     FUNCTION_PARAMS function_params: 1000, "parameters of one function type", "pass values in memory";
     FUNCTION_RESULTS function_results: 1000, "results of one function type", "return values in memory";
     LOOPS_NESTED loops_nested: 1000, "loops in each other", "make functions of the inner ones";
+    CATCHING_NESTED catching_nested: 10_000, "blocks that catch exceptions in each other", "make functions of the inner ones";
     CATCHES catches: 10_000, "clauses that catch exceptions in one block", "catch all, and tell exceptions apart by what they carry";
     STRING_BYTES string_bytes: 100_000, "bytes in one name of an import, export or section", "choose shorter names";
     TAGS tags: 65_536, "tags of exceptions", "use one tag for several exceptions, and a number in each";
@@ -88,6 +89,10 @@ limits! {
         "give functions and blocks fewer parameters and results";
     LOCALS_CARRIED locals_carried: 1 << 19, "values of locals that branches of one function carry, beyond four for each of its bytes",
         "split the function, or let its loops change fewer locals";
+    LOCALS_IN_LOOPS locals_in_loops: 32 << 20, "pairs of locals that a loop uses, over all loops of one function",
+        "split the function, or let its inner loops use fewer locals";
+    VALUES_KEPT values_kept: 64 << 20, "instructions that values of one function are kept for, over all values",
+        "split the function, or keep values in memory";
     LOCALS_BY_BLOCKS locals_by_blocks: 64 << 20, "locals times blocks of one function", "split the function";
     MEMORIES memories: 16, "memories", "put several memories into one";
     MEMORY_PAGES memory_pages: 65_536, "pages of 64 KiB that all memories together start with", "start with less and grow";

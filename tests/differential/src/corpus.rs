@@ -6,6 +6,8 @@ use crate::count::CLASSES;
 use crate::engines::{Answer, CAUGHT, Engines};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use wasmparser::{Parser, Payload};
 
 /// The names of a module's instructions.
@@ -32,6 +34,27 @@ fn is_sure(answer: &Answer) -> bool {
     let sure = |line: &String| line.contains(" exit ") || line.contains(" trap ");
     let differ = |line: &String| line.contains("differ");
     answer.second && !answer.lines.is_empty() && answer.lines.iter().all(|l| sure(l) && !differ(l))
+}
+
+/// The modules of a folder that no seed makes: those whose names are other than `m` and a number.
+pub fn by_hand(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    if !folder.is_dir() {
+        return Ok(found);
+    }
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let of_seed = |name: &str| {
+            let seed = name.strip_prefix('m');
+            seed.is_some_and(|seed| seed.parse::<u64>().is_ok())
+        };
+        if path.extension().is_some_and(|e| e == "wasm") && !of_seed(&name) {
+            found.push((name.into_owned(), fs::read(&path)?));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Those of the modules that are kept: the smallest ones first, each of which has an instruction

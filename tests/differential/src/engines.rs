@@ -290,12 +290,13 @@ impl Known {
 
 /// The kernel's code for a trap of the interpreter.
 fn trap_of(e: &wasmi::Error) -> Option<u8> {
-    use wasmi::errors::ErrorKind;
+    use wasmi::errors::{ErrorKind, InstantiationError as I};
     let Some(code) = e.as_trap_code() else {
         // An active segment that does not fit.
         return match e.kind() {
             ErrorKind::Memory(_) => Some(2),
             ErrorKind::Table(_) => Some(3),
+            ErrorKind::Instantiation(I::ElementSegmentDoesNotFit { .. }) => Some(3),
             _ => None,
         };
     };
@@ -333,4 +334,76 @@ fn third(wasm: &[u8], arguments: u32) -> Result<String> {
         .find(|line| line.contains("sip_main"))
         .unwrap_or("nothing")
         .to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasm_encoder::{
+        CodeSection, ConstExpr, DataSection, ElementSection, Elements, ExportKind, ExportSection,
+        Function, FunctionSection, Instruction as I, MemorySection, MemoryType, Module, RefType,
+        TableSection, TableType, TypeSection, ValType,
+    };
+
+    /// How a program ends that has a table of four elements, a page of memory, and a segment for
+    /// each, at these places.
+    fn with_segments(element: i32, functions: &[u32], data: i32, bytes: &[u8]) -> Option<End> {
+        let mut types = TypeSection::new();
+        types.ty().function([], [ValType::I32]);
+        let mut declared = FunctionSection::new();
+        declared.function(0);
+        let mut tables = TableSection::new();
+        tables.table(TableType {
+            element_type: RefType::FUNCREF,
+            table64: false,
+            minimum: 4,
+            maximum: None,
+            shared: false,
+        });
+        let mut memories = MemorySection::new();
+        memories.memory(MemoryType {
+            minimum: 1,
+            maximum: None,
+            memory64: false,
+            shared: false,
+            page_size_log2: None,
+        });
+        let mut exports = ExportSection::new();
+        exports.export("sip_main", ExportKind::Func, 0);
+        let mut elements = ElementSection::new();
+        let at = ConstExpr::i32_const(element);
+        elements.active(None, &at, Elements::Functions(functions.into()));
+        let mut main = Function::new([]);
+        main.instruction(&I::I32Const(7));
+        main.instruction(&I::End);
+        let mut code = CodeSection::new();
+        code.function(&main);
+        let mut segments = DataSection::new();
+        segments.active(0, &ConstExpr::i32_const(data), bytes.iter().copied());
+        let mut module = Module::new();
+        module.section(&types).section(&declared).section(&tables);
+        module
+            .section(&memories)
+            .section(&exports)
+            .section(&elements);
+        module.section(&code).section(&segments);
+        let engines = Engines::new().expect("engines");
+        let module = wasmi::Module::new(&engines.wasmi, module.finish()).expect("a module");
+        engines.interpret(&module, 0).expect("a run")
+    }
+
+    #[test]
+    fn a_segment_that_does_not_fit_is_a_trap_of_the_start() {
+        let end = Some(End::Exit(7));
+        assert_eq!(with_segments(3, &[0], 65_535, &[1]), end);
+        assert_eq!(with_segments(4, &[], 65_536, &[]), end);
+        let table = Some(End::Trap(3));
+        assert_eq!(with_segments(4, &[0], 0, &[1]), table);
+        // One without elements has to lie inside, too.
+        assert_eq!(with_segments(-3_899_082, &[], 0, &[1]), table);
+        assert_eq!(with_segments(5, &[], 0, &[1]), table);
+        let memory = Some(End::Trap(2));
+        assert_eq!(with_segments(0, &[0], 65_536, &[1]), memory);
+        assert_eq!(with_segments(0, &[0], 65_537, &[]), memory);
+    }
 }

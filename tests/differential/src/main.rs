@@ -3,7 +3,7 @@
 //! ```text
 //! sing-differential make DIRECTORY COUNT SEED      SIPs, and in `expected` what each run of them must come to
 //! sing-differential reduce MODULE DIRECTORY        the same of everything that is left where MODULE loses a piece
-//! sing-differential keep DIRECTORY COUNT SEED      those of `make` that are worth keeping
+//! sing-differential keep DIRECTORY COUNT SEED      those of `make` that are worth keeping, and those there that no seed makes
 //! sing-differential print MODULE                   its text
 //! sing-differential scripts DIRECTORY COUNT SEED   scripts for `sing-wast`, on open linkage
 //! ```
@@ -98,6 +98,7 @@ fn run() -> Result<()> {
             }
             if what == "keep" {
                 made = corpus::select(made)?;
+                made.extend(corpus::by_hand(Path::new(directory))?);
             }
             let written = write(Path::new(directory), made.into_iter())?;
             println!("{written} modules in {directory}");
