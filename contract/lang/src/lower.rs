@@ -139,6 +139,10 @@ fn flatten(ty: &Type, model: &Model, words: &mut Vec<Word>) {
     match ty {
         Type::Scalar(_) | Type::Enum(_) => words.push(Word::Scalar),
         Type::Vector { of, .. } | Type::Record { of, .. } => words.push(block(of, model)),
+        Type::Optional(of) => {
+            words.push(Word::Scalar);
+            flatten(&of.clone().into(), model, words);
+        }
         Type::Endpoint {
             contract,
             side,

@@ -48,7 +48,27 @@ impl Model {
             Type::Scalar(s) => of(s.size()),
             Type::Enum(name) => of(self.enumeration(name).map_or(4, |e| e.repr.size())),
             Type::Struct(name) => self.structure(name).map_or(of(0), |s| s.layout),
+            // As in C's `struct { bool has_value; T value; }`.
+            Type::Optional(content) => {
+                let Layout { size, align } = self.layout(&content.clone().into());
+                let align = align.max(1);
+                Layout {
+                    size: align + size,
+                    align,
+                }
+            }
             Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => of(4),
+        }
+    }
+
+    /// The words that a value of this type takes in a message; if they are very many, not the exact
+    /// number.
+    #[must_use]
+    pub fn words(&self, ty: &Type) -> usize {
+        match ty {
+            Type::Struct(name) => self.structure(name).map_or(0, |s| s.words),
+            Type::Optional(of) => self.words(&of.clone().into()).saturating_add(1),
+            _ => 1,
         }
     }
 
@@ -154,6 +174,10 @@ pub enum Kind {
     Enum(String),
 }
 
+/// In the path of a term: the value of what may be absent, `a.Value`. No field is called so. If it
+/// is absent, the term has no result.
+pub const VALUE: &str = "?";
+
 /// A term whose types fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
@@ -165,10 +189,16 @@ pub enum Term {
     Enum(String, String),
     /// An argument, or a field of one.
     Value {
-        /// The argument's name and those of the fields.
+        /// The argument's name and those of the fields; [`VALUE`] for the value of one that may be
+        /// absent.
         path: Vec<String>,
         /// Its kind.
         kind: Kind,
+    },
+    /// `a.HasValue`: whether what may be absent is there.
+    Present {
+        /// As of a value.
+        path: Vec<String>,
     },
     /// `buffer.Length`: how many elements a vector has.
     Length {
@@ -200,7 +230,7 @@ impl Term {
     pub fn kind(&self) -> Kind {
         match self {
             Term::Int(_) | Term::Length { .. } => Kind::Int,
-            Term::Bool(_) | Term::Not(_) => Kind::Bool,
+            Term::Bool(_) | Term::Not(_) | Term::Present { .. } => Kind::Bool,
             Term::Enum(name, _) => Kind::Enum(name.clone()),
             Term::Value { kind, .. } => kind.clone(),
             Term::Negative(inner) => inner.kind(),

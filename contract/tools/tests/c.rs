@@ -21,6 +21,10 @@ rep struct Node { int key; Node*? in ExHeap left; Other[]? in ExHeap others; cha
 rep struct Other { Node* in ExHeap node; ulong n; }
 rep struct Parcel { byte[] in ExHeap data; Small.Exp:Start reply; int count; Point at; }
 rep struct Empty { }
+rep struct Reading { int? celsius; Colour? colour; Point? at; Empty? nothing; char? unit; bool? valid; double? exact; byte? percent; }
+rep struct Log { Reading last; Reading? first; Node*? in ExHeap more; }
+
+rep struct Pair { long x; long? y; }
 
 contract Small {
   in message Say(int x) requires x > 0 && x * 2 / 3 % 4 - -x < 1000 + 7;
@@ -37,6 +41,10 @@ contract Large {
   in message Many(char[] in ExHeap text, bool[] in ExHeap b, double[] in ExHeap d, Colour[] in ExHeap c, char* in ExHeap l)
     requires text.Length + b.Length >= d.Length && c.Length != 0;
   in message Tree(Node* in ExHeap root, Empty nothing);
+  in message Perhaps(int? a, Colour? b, float? c, bool? d, Pair? e)
+    requires !a.HasValue || a.Value > 3, b.HasValue == d.HasValue, c.HasValue && c.Value > 1 || true,
+      !b.HasValue || b.Value != Colour.Red, !d.HasValue || d.Value, !e.HasValue || e.Value.y.HasValue && e.Value.y.Value < e.Value.x;
+  in message Measured(Log* in ExHeap log, Reading[] in ExHeap readings);
   in message Back(Back.Imp:Start back);
   in message Words(int self, int next, int default, int int, int sing_words, int tag);
   out message Done(long a, long b, long c, long d);
@@ -50,6 +58,8 @@ contract Large {
     Many? -> Refused! -> closed;
     Tree? -> Ball! -> Ball? -> Start;
     Back? -> Refused! -> Start;
+    Perhaps? -> Done! -> Start;
+    Measured? -> Refused! -> Start;
     Words? -> Refused! -> Start;
   }
 }

@@ -288,6 +288,21 @@ impl Text {
         Block::from_bytes(bytes).map(Self::from_block)
     }
 
+    /// How many bytes the text has: none, if it is empty.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.block().len() {
+            1 if self.block().load_u8(0) == EMPTY_TEXT[0] => 0,
+            len => len,
+        }
+    }
+
+    /// Whether the text has no characters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// A copy of the text; `None` if it is no UTF-8.
     #[must_use]
     pub fn get(&self) -> Option<String> {

@@ -33,6 +33,8 @@ fn lengths_count_elements_and_bytes_of_texts() {
     }
     let of = |text: &str| Lengths::may_carry_name(&Text::new(text).unwrap());
     assert!(of("a") && of("12345678") && of("\u{e4}\u{e4}\u{e4}\u{e4}"));
+    // A text without characters has a block like every other, but no length.
+    assert!(Text::new("").unwrap().is_empty() && !of(""));
     assert!(!of("123456789") && !of("\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}"));
     assert!(Lengths::may_carry_send(&parcel(3, 3)));
     assert!(!Lengths::may_carry_send(&parcel(3, 24)));

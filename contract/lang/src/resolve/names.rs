@@ -192,6 +192,27 @@ impl<'a> Names<'a> {
                     None
                 }
             }
+            TypeKind::Optional(name) => match self.content(name, model, found)? {
+                // One that is missing in the model contains itself; reported where it is declared.
+                Content::Struct(of) if !model.structure(&of)?.plain => {
+                    let owns = if model.structure(&of)?.endpoints {
+                        "an endpoint"
+                    } else {
+                        "a block"
+                    };
+                    found.push(
+                        Diagnostic::error(
+                            format!("{of} cannot be absent"),
+                            ty.span,
+                            format!("it has a field that owns {owns}"),
+                        )
+                        .note("what owns something has words that the kernel takes from their owner; they are always there")
+                        .help("divide it: values that may be absent, and what is always there"),
+                    );
+                    None
+                }
+                of => Some(Type::Optional(of)),
+            },
             &TypeKind::Vector { ref of, optional } => {
                 let of = self.content(of, model, found)?;
                 Some(Type::Vector { of, optional })

@@ -41,6 +41,16 @@ sing_sdk::contract!(
       }
     }
 
+    rep struct Lit { int? level; Colour? colour; Point? at; }
+    rep struct Twig { bool? dry; Lit lit; Twig*? in ExHeap next; }
+    contract Lamp {
+      in message Set(long? level, Colour? colour, Point? at) requires !level.HasValue || level.Value < 100;
+      in message Row(Lit[] in ExHeap row, bool? on);
+      in message Grow(Twig* in ExHeap twig);
+      out message Was(Lit? lit);
+      state Start: (Set? or Row? or Grow?) -> Was! -> Start;
+    }
+
     contract Burst {
       in message Data(int n);
       out message Enough();
@@ -151,6 +161,69 @@ fn structs() -> Check {
     let _exp = exp.send_refused();
     let refused = matches!(imp.recv(), Large::imp::Start_Shape::Refused(_));
     Ok(got == at && refused)
+}
+
+/// Values that may be absent, as words, and in a block.
+fn absent() -> Check {
+    let (mut imp, mut exp) = Lamp::new_channel()?;
+    let at = Point {
+        x: i32::MIN,
+        y: 3,
+        colour: Colour::Green,
+        z: -0.0,
+    };
+    let mut right = true;
+    for (level, colour, at) in [
+        (None, None, None),
+        (Some(0), Some(Colour::Red), None),
+        (Some(i64::MIN), None, Some(at)),
+        (None, Some(Colour::Green), Some(at)),
+    ] {
+        let waiting = imp.send_set(level, colour, at);
+        let Lamp::exp::Start::Set(l, c, a, answering) = exp.recv() else {
+            return Ok(false);
+        };
+        right &= (l, c, a) == (level, colour, at);
+        let lit = Lit {
+            level: level.map(|l| l as i32),
+            colour,
+            at,
+        };
+        exp = answering.send_was(at.map(|_| lit));
+        let (was, next) = waiting.recv_was()?;
+        right &= was == at.map(|_| lit);
+        imp = next;
+    }
+    let row = [None, Some(-1), Some(0)].map(|level| Lit {
+        level,
+        colour: level.map(|_| Colour::Red),
+        at: None,
+    });
+    let waiting = imp.send_row(Vector::from_slice(&row)?, Some(false));
+    let Lamp::exp::Start::Row(mut came, Some(false), answering) = exp.recv() else {
+        return Ok(false);
+    };
+    let exp = answering.send_was(None);
+    let (was, imp) = waiting.recv_was()?;
+    right &= was.is_none();
+    right &= came.iter().eq(row);
+    // An absent value with bytes behind it is none.
+    came.block_mut().store_u8(4, 1);
+    right &= came.get(0).is_none() && came.get(1) == Some(row[1]);
+    let twig = |dry, lit, next| Record::new(Twig { dry, lit, next });
+    let tree = twig(None, row[0], Some(twig(Some(true), row[1], None)?))?;
+    let waiting = imp.send_grow(tree);
+    let Lamp::exp::Start::Grow(mut tree, _exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let seen = tree.with(|first| {
+        let next = first.next.as_mut();
+        let second = next.and_then(|n| n.with(|second| (second.dry, second.lit)));
+        (first.dry, first.lit, second)
+    });
+    right &= seen == Some((None, row[0], Some((Some(true), row[1]))));
+    drop(waiting);
+    Ok(right)
 }
 
 /// A rep struct with a block and an endpoint in it: both move.
@@ -508,10 +581,11 @@ fn tidily(check: fn() -> Check) -> Check {
 /// A check.
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [Test; 17] = [
+    let checks: [Test; 18] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),
+        ("absent", absent),
         ("parcels", parcels),
         ("blocks", blocks),
         ("bursts", bursts),

@@ -142,7 +142,7 @@ impl Generator<'_> {
             Content::Scalar(_) | Content::Enum(_) => true,
         };
         let plainly = match ty {
-            Type::Scalar(_) | Type::Enum(_) => quote!(&#value),
+            Type::Scalar(_) | Type::Enum(_) | Type::Optional(_) => quote!(&#value),
             Type::Struct(name) if plain(&Content::Struct(name.clone())) => quote!(&#value),
             Type::Vector {
                 of: Content::Scalar(Scalar::Char),
