@@ -125,7 +125,7 @@ pub(crate) fn size(term: &Term) -> usize {
     match term {
         Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Length { .. } => 1,
         // Those that may be absent are divided by the words that say that they are there.
-        Term::Value { path, .. } | Term::Present { path } => match optionals(path) {
+        Term::Value { path, .. } | Term::Present { path, .. } => match optionals(path) {
             0 => 1,
             several => 3 + 2 * several,
         },
@@ -138,7 +138,7 @@ pub(crate) fn size(term: &Term) -> usize {
 fn depth(term: &Term) -> usize {
     match term {
         Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Length { .. } => 1,
-        Term::Value { path, .. } | Term::Present { path } => 1 + optionals(path).min(1),
+        Term::Value { path, .. } | Term::Present { path, .. } => 1 + optionals(path).min(1),
         Term::Not(inner) | Term::Negative(inner) => depth(inner),
         Term::Binary { left, right, .. } => depth(left).max(depth(right) + 1),
     }
@@ -317,7 +317,9 @@ fn steps(term: &Term, places: &[Place<'_>], model: &Model, into: &mut Vec<Step>)
             }
             return Some(());
         }
-        Term::Present { path } => {
+        // Words of blocks are no numbers.
+        Term::Present { block: true, .. } => return None,
+        Term::Present { path, .. } => {
             places.iter().find(|p| p.path == *path)?.push_truth(into);
             return Some(());
         }

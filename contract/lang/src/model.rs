@@ -129,8 +129,6 @@ pub struct Struct {
     pub plain: bool,
     /// Whether it owns an endpoint itself: then it cannot lie in a block.
     pub endpoints: bool,
-    /// Whether it has a block that may be absent: then it can only lie in a block.
-    pub optional: bool,
     /// How it lies in a block.
     pub layout: Layout,
     /// The offset of each field in a block.
@@ -199,11 +197,15 @@ pub enum Term {
     Present {
         /// As of a value.
         path: Vec<String>,
+        /// Whether it is a block.
+        block: bool,
     },
-    /// `buffer.Length`: how many elements a vector has.
+    /// `buffer.Length`: how many elements a vector has; none if it is absent.
     Length {
         /// As of a value.
         path: Vec<String>,
+        /// Whether it may be absent.
+        optional: bool,
         /// What the vector consists of; of a text, its bytes are counted.
         of: Content,
     },

@@ -223,6 +223,8 @@ fn what_may_be_absent_shows() {
         "rep struct Pair { bool has; int value; } enum E { A } rep struct P { E f; }".into(),
         "contract C { in message M(Pair x, P p); state S: M? -> closed; }".into(),
     ]);
+    let block = |ty: &str| texts(&format!("{ty} in ExHeap"), "E", "E");
+    assert!(block("byte[]?")["C"] != block("byte[]")["C"]);
     for after in [texts("int?", "E", "E"), texts("int", "E?", "E")] {
         assert!(before["C"] != after["C"] && before["D"] != after["D"]);
         assert!(pair["C"] != after["C"]);

@@ -196,6 +196,32 @@ fn what_may_be_absent_has_a_word_that_says_so() {
 }
 
 #[test]
+fn a_block_that_may_be_absent_has_a_word_of_its_own_kind() {
+    let t = table(
+        "rep struct Node { int x; Node*? in ExHeap next; byte[] in ExHeap data; }
+         contract C {
+           in message M(byte[]? in ExHeap a, char[]? in ExHeap b, int*? in ExHeap c, Node[]? in ExHeap d, byte[] in ExHeap e);
+           in message N(Node node);
+           state S: (M? or N?) -> T;
+           state T;
+         }",
+    );
+    let (block, tree) = (Word::OptionalBlock, Word::OptionalTree);
+    assert_eq!(
+        t.messages[0].words,
+        [
+            block.clone(),
+            block.clone(),
+            block,
+            tree.clone(),
+            Word::Block
+        ]
+    );
+    assert_eq!(t.messages[1].words, [Word::Scalar, tree, Word::Block]);
+    t.check().unwrap();
+}
+
+#[test]
 fn only_a_block_whose_content_owns_blocks_is_a_tree() {
     let t = table(
         "rep struct Leaf { int x; }

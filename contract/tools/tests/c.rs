@@ -24,6 +24,7 @@ rep struct Empty { }
 rep struct Reading { int? celsius; Colour? colour; Point? at; Empty? nothing; char? unit; bool? valid; double? exact; byte? percent; }
 rep struct Log { Reading last; Reading? first; Node*? in ExHeap more; }
 
+rep struct Place { byte[]? in ExHeap data; int n; }
 rep struct Pair { long x; long? y; }
 
 contract Small {
@@ -44,11 +45,14 @@ contract Large {
   in message Perhaps(int? a, Colour? b, float? c, bool? d, Pair? e)
     requires !a.HasValue || a.Value > 3, b.HasValue == d.HasValue, c.HasValue && c.Value > 1 || true,
       !b.HasValue || b.Value != Colour.Red, !d.HasValue || d.Value, !e.HasValue || e.Value.y.HasValue && e.Value.y.Value < e.Value.x;
+  in message Absent(byte[]? in ExHeap data, char[]? in ExHeap name, Node*? in ExHeap node, Place place)
+    requires data.Length >= name.Length, data.HasValue || !name.HasValue;
   in message Measured(Log* in ExHeap log, Reading[] in ExHeap readings);
   in message Back(Back.Imp:Start back);
   in message Words(int self, int next, int default, int int, int sing_words, int tag);
   out message Done(long a, long b, long c, long d);
   out message Refused();
+  out message Gone(Node[]? in ExHeap all);
   message Ball();
   state Start: one {
     Numbers? -> Done! -> Start;
@@ -60,6 +64,7 @@ contract Large {
     Back? -> Refused! -> Start;
     Perhaps? -> Done! -> Start;
     Measured? -> Refused! -> Start;
+    Absent? -> Gone! -> Start;
     Words? -> Refused! -> Start;
   }
 }
@@ -162,6 +167,19 @@ fn clang_every_header_compiles_alone_and_with_all_others() {
           case Large_Exp_Start_got_Row: return (int32_t)Point_vector_len(got.Row.points);
           case Large_Exp_Start_got_Many: return (int32_t)sing_text_read(got.Many.text, 0, 0);
           case Large_Exp_Start_got_Tree: SING_CLOSE(Large_recv(Large_send_Ball(got.Tree.next)).Ball.next); return 2;
+          case Large_Exp_Start_got_Perhaps: return got.Perhaps.a.has_value && got.Perhaps.e.value.y.value == 3 && got.Perhaps.b.value == Colour_Red;
+          case Large_Exp_Start_got_Absent:
+            Large_send_Gone(got.Absent.next, (Node_vector){{0}});
+            return got.Absent.data.handle == 0 && got.Absent.place.data.handle != 0;
+          case Large_Exp_Start_got_Measured: {{
+            Log log;
+            Reading reading;
+            bool good = Log_record_get(got.Measured.log, &log) && Reading_vector_get(got.Measured.readings, 0, &reading);
+            reading.colour = (Colour_optional){{true, Colour_Green}};
+            reading.nothing = (Empty_optional){{.has_value = true}};
+            Reading_vector_set(got.Measured.readings, 1, reading);
+            return good && log.first.has_value && log.first.value.unit.value == 'c';
+          }}
           case Large_Exp_Start_got_Back: Back_send_Take(got.Back.back, ends.imp); return 3;
           case Large_Exp_Start_got_Words: return got.Words.self_ + got.Words.next_ + got.Words.default_ + got.Words.tag;
           case Large_Exp_Start_got_Closed: break;

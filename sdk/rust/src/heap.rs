@@ -211,6 +211,18 @@ impl<T: Plain> Vector<T> {
         Ok(vector)
     }
 
+    /// A vector of copies of these elements, or `None` if there are none: for `T[]? in ExHeap`. What is
+    /// empty takes no block and no call.
+    ///
+    /// # Errors
+    /// As [`Vector::new`].
+    pub fn unless_empty(elements: &[T]) -> Result<Option<Vector<T>>, Error> {
+        match elements {
+            [] => Ok(None),
+            _ => Vector::from_slice(elements).map(Some),
+        }
+    }
+
     /// The element at `index`; `None` beyond the end, or if the bytes are no such value.
     #[must_use]
     #[inline]

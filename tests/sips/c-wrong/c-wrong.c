@@ -149,6 +149,26 @@ static void lit(void) {
     bool good = Lit_vector_get(heard.Row.row, i, &one);
     sing_printf("%d: %d %d, %d %d\n", good, one.level.has_value, one.level.value, one.hue.has_value, one.hue.value);
   }
+  Lamp_channel other;
+  if (Lamp_new_channel(&other) != SING_OK) {
+    return;
+  }
+  // What is absent has no elements, and no block.
+  Lamp_Imp_Start_Pour pouring = Lamp_send_Pour(other.imp, (sing_byte_vector){0}, (sing_text){0}, 0);
+  Lamp_Exp_Start_received poured = Lamp_recv(other.exp);
+  if (poured.tag != Lamp_Exp_Start_got_Pour) {
+    sing_printf("not poured\n");
+    return;
+  }
+  sing_printf("oil %d, name %d\n", poured.Pour.oil.handle != 0, poured.Pour.name.handle != 0);
+  Lamp_send_Was(poured.Pour.next, (Hue_optional){0});
+  Lamp_send_Pour(Lamp_recv(pouring).Was.next, block, (sing_text){0}, 64);
+  poured = Lamp_recv((Lamp_Exp_Start){other.exp.handle});
+  if (poured.tag != Lamp_Exp_Start_got_Pour) {
+    sing_printf("not poured again\n");
+    return;
+  }
+  sing_printf("oil %u, name %d\n", sing_byte_vector_len(poured.Pour.oil), poured.Pour.name.handle != 0);
   // An absent value with bytes behind it is none.
   Lit one;
   sing_xh_store8(heard.Row.row.handle, 2 * Lit_size + 5, 1);

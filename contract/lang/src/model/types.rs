@@ -142,14 +142,14 @@ pub enum Type {
     Vector {
         /// The type of its elements.
         of: Content,
-        /// Whether it may be absent; only in a rep struct that lies in a block.
+        /// Whether it may be absent: then its word is 0, or nothing is attached in its place.
         optional: bool,
     },
     /// `T* in ExHeap`
     Record {
         /// The type of its content.
         of: Content,
-        /// Whether it may be absent; only in a rep struct that lies in a block.
+        /// Whether it may be absent, as a vector.
         optional: bool,
     },
     /// An endpoint.

@@ -171,16 +171,28 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
     let mut ty = Cow::Borrowed(&argument.ty);
     let mut names = vec![argument.name.clone()];
     for (at, (name, span)) in path.iter().enumerate().skip(1) {
-        // One that may be absent is no part of a message.
-        if let (Type::Vector { of, .. }, LENGTH, true) = (&*ty, *name, at + 1 == path.len()) {
+        let last = at + 1 == path.len();
+        if ty.is_optional_block() && *name == HAS_VALUE && last {
+            return Ok(Term::Present {
+                path: names,
+                block: true,
+            });
+        }
+        if let (Type::Vector { of, optional }, LENGTH, true) = (&*ty, *name, last) {
             return Ok(Term::Length {
                 path: names,
+                optional: *optional,
                 of: of.clone(),
             });
         }
         if let Type::Optional(of) = &*ty {
             match *name {
-                HAS_VALUE if at + 1 == path.len() => return Ok(Term::Present { path: names }),
+                HAS_VALUE if last => {
+                    return Ok(Term::Present {
+                        path: names,
+                        block: false,
+                    });
+                }
                 VALUE_OF => {
                     names.push(VALUE.into());
                     ty = Cow::Owned(of.clone().into());
@@ -234,7 +246,7 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
         _ => {
             let text = format!("a condition cannot look into {ty}");
             return Err(error(text, "neither scalar nor enum", expr.span)
-                .help("conditions speak of scalars, enums, fields of rep structs, and the `.Length` of vectors")
+                .help("conditions speak of scalars, enums, fields of rep structs, the `.Length` of vectors, and the `.HasValue` of what may be absent")
                 .into());
         }
     };

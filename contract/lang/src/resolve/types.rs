@@ -191,7 +191,6 @@ fn structure<'a>(
                 )
             }),
         endpoints: inner(|s| s.endpoints) || any(|ty| matches!(ty, Type::Endpoint { .. })),
-        optional: inner(|s| s.optional) || any(Type::is_optional_block),
         layout,
         offsets,
         words: total_words(&fields, model),

@@ -51,6 +51,14 @@ fn place(path: &[String], prefix: &str) -> (String, Vec<String>) {
     (place, present)
 }
 
+/// How many elements a vector has.
+fn length(place: &str, of: &Content) -> String {
+    match of {
+        Content::Scalar(Scalar::Char) => format!("((sing_wide)sing_text_len({place}))"),
+        of => format!("((sing_wide){}_vector_len({place}))", types::content(of)),
+    }
+}
+
 /// A value that is no result if one of these is absent.
 fn sound(value: &str, present: &[String]) -> String {
     if present.is_empty() {
@@ -80,14 +88,15 @@ fn plain(t: &Term, prefix: &str) -> String {
             };
             sound(&value, &present)
         }
-        Term::Length { path, of } => {
+        Term::Length { path, of, optional } => {
             let (place, _) = place(path, prefix);
-            match of {
-                Content::Scalar(Scalar::Char) => format!("((sing_wide)sing_text_len({place}))"),
-                of => format!("((sing_wide){}_vector_len({place}))", types::content(of)),
+            if *optional {
+                return format!("({place}.handle == 0 ? 0 : {})", length(&place, of));
             }
+            length(&place, of)
         }
-        Term::Present { path } => {
+        Term::Present { path, block: true } => format!("({}.handle != 0)", place(path, prefix).0),
+        Term::Present { path, .. } => {
             let (place, present) = place(path, prefix);
             sound(&format!("{place}.has_value"), &present)
         }

@@ -179,7 +179,14 @@ pub(super) fn give_up(ty: &Type, value: &str, model: &Model, indent: &str, out: 
                 give_up(&field.ty, &value, model, indent, out);
             }
         }
-        Type::Vector { .. } | Type::Record { .. } => {
+        Type::Vector { optional, .. } | Type::Record { optional, .. } => {
+            if *optional {
+                let _ = writeln!(
+                    out,
+                    "{indent}if ({value}.handle != 0) {{ sing_xh_free({value}.handle); }}"
+                );
+                return;
+            }
             let _ = writeln!(out, "{indent}sing_xh_free({value}.handle);");
         }
         Type::Endpoint { .. } => {

@@ -10,7 +10,7 @@ use sing_image::manifest::Side;
 use std::fmt::Write;
 
 /// A contract's types, and Rust's.
-const TYPES: [(&str, &str); 20] = [
+const TYPES: [(&str, &str); 22] = [
     ("bool", "bool"),
     ("byte", "u8"),
     ("sbyte", "i8"),
@@ -30,6 +30,8 @@ const TYPES: [(&str, &str); 20] = [
     ("ulong?", "Option<u64>"),
     ("long?", "Option<i64>"),
     ("byte[] in ExHeap", "Vector<u8>"),
+    ("byte[]? in ExHeap", "Option<Vector<u8>>"),
+    ("char[]? in ExHeap", "Option<Text>"),
     ("char[] in ExHeap", "Text"),
 ];
 
@@ -313,12 +315,12 @@ mod tests {
         assert!(refused.contains("does not lead back"), "{refused}");
         assert!(made(&format!("in message R(); {answer}"), "R? -> A!").is_ok());
         let code = made(
-            &format!("in message R(bool on, int? x); {answer}"),
+            &format!("in message R(bool on, int? x, byte[]? in ExHeap b); {answer}"),
             "R? -> A!",
         )
         .unwrap();
         assert!(
-            code.contains("let v1: Option<i32> = values.take()?;"),
+            code.contains("let v2: Option<Vector<u8>> = values.take()?;"),
             "{code}"
         );
     }

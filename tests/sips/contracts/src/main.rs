@@ -104,6 +104,16 @@ sing_sdk::contract!(
       Node*? in ExHeap left;
       Node[]? in ExHeap others;
     }
+    // Blocks that may be absent, of themselves and in a struct.
+    rep struct Slot { byte[]? in ExHeap data; Node*? in ExHeap tree; }
+    contract Shelf {
+      in message Put(byte[]? in ExHeap data, char[]? in ExHeap name, Node*? in ExHeap tree, uint count)
+        requires count <= data.Length;
+      in message Fold(Slot slot, byte[] in ExHeap rest);
+      out message Got(byte[]? in ExHeap data);
+      state Start: (Put? or Fold?) -> Got! -> Start;
+    }
+
     contract Forest {
       in message Plant(Node* in ExHeap tree);
       out message Grown(Node* in ExHeap tree, int sum);
@@ -224,6 +234,58 @@ fn absent() -> Check {
     right &= seen == Some((None, row[0], Some((Some(true), row[1]))));
     drop(waiting);
     Ok(right)
+}
+
+/// Blocks that may be absent: those that are there move, and are freed with what nobody receives.
+fn absent_blocks() -> Check {
+    let (mut imp, mut exp) = Shelf::new_channel()?;
+    let mut right = true;
+    for case in 0..8u8 {
+        let [bytes, name, tree] = [1, 2, 4].map(|bit| case & bit != 0);
+        let data = Vector::unless_empty(if bytes { b"abc" } else { b"" })?;
+        let text = if name { Some(Text::new("name")?) } else { None };
+        let root = if tree { Some(leaf(7)?) } else { None };
+        let waiting = imp.send_put(data, text, root, u32::from(bytes) * 3);
+        let Shelf::exp::Start::Put(data, text, root, _, answering) = exp.recv() else {
+            return Ok(false);
+        };
+        right &= data.is_some() == bytes && text.is_some() == name && root.is_some() == tree;
+        right &= text.is_none_or(|t| t.get().as_deref() == Some("name"));
+        right &= root.is_none_or(|mut r| r.with(|node| node.value) == Some(7));
+        let elements = data.iter().flat_map(Vector::iter).count();
+        right &= elements == usize::from(bytes) * 3;
+        exp = answering.send_got(data);
+        let (data, next) = waiting.recv_got()?;
+        right &= data.map(|d| d.to_vec()) == bytes.then(|| b"abc".to_vec());
+        imp = next;
+    }
+    let slot = |data, tree| Slot { data, tree };
+    let rest = || Vector::from_bytes(b"rest");
+    let waiting = imp.send_fold(slot(None, Some(leaf(5)?)), rest()?);
+    let Shelf::exp::Start::Fold(came, _, answering) = exp.recv() else {
+        return Ok(false);
+    };
+    right &= came.data.is_none() && came.tree.is_some();
+    drop(answering.send_got(None));
+    let (_, imp) = waiting.recv_got()?;
+    // The other side has closed: what was to move is freed here.
+    drop(imp.send_fold(slot(Some(rest()?), None), rest()?));
+    // Nobody receives these.
+    let (imp, exp) = Shelf::new_channel()?;
+    drop(imp.send_put(None, None, Some(leaf(6)?), 0));
+    drop(exp);
+    let (imp, exp) = Shelf::new_channel()?;
+    drop(exp);
+    right &= matches!(
+        imp.call_put(Some(rest()?), None, None, 4),
+        Shelf::imp::Start_Put::Closed
+    );
+    Ok(right)
+}
+
+/// A tree of one node.
+fn leaf(value: i32) -> Result<Record<Node>, Error> {
+    Record::new(node(value)?)
 }
 
 /// A rep struct with a block and an endpoint in it: both move.
@@ -581,11 +643,12 @@ fn tidily(check: fn() -> Check) -> Check {
 /// A check.
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [Test; 18] = [
+    let checks: [Test; 19] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),
         ("absent", absent),
+        ("absent blocks", absent_blocks),
         ("parcels", parcels),
         ("blocks", blocks),
         ("bursts", bursts),

@@ -21,7 +21,7 @@ fn spoken_of(message: &Message) -> Vec<&Field> {
 fn collect<'a>(term: &'a Term, into: &mut Vec<&'a String>) {
     match term {
         Term::Int(_) | Term::Bool(_) | Term::Enum(..) => {}
-        Term::Value { path, .. } | Term::Length { path, .. } | Term::Present { path } => {
+        Term::Value { path, .. } | Term::Length { path, .. } | Term::Present { path, .. } => {
             into.extend(path.first());
         }
         Term::Not(inner) | Term::Negative(inner) => collect(inner, into),
@@ -35,7 +35,7 @@ fn collect<'a>(term: &'a Term, into: &mut Vec<&'a String>) {
 /// Whether a length occurs in a term, which is not known while a program is compiled.
 fn counts(term: &Term) -> bool {
     match term {
-        Term::Length { .. } => true,
+        Term::Length { .. } | Term::Present { block: true, .. } => true,
         Term::Int(_)
         | Term::Bool(_)
         | Term::Enum(..)
@@ -229,11 +229,14 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
             let (ty, value) = (names::ident(ty), names::ident(value));
             quote!((#up #ty::#value as i128))
         }
-        Term::Length { path, .. } => {
+        Term::Length { path, optional, .. } => {
             let of = place(path);
-            quote!((#of.len() as i128))
+            match optional {
+                true => quote!((#of.as_ref().map_or(0, |of| of.len()) as i128)),
+                false => quote!((#of.len() as i128)),
+            }
         }
-        Term::Present { path } => {
+        Term::Present { path, .. } => {
             let of = place(path);
             quote!(#of.is_some())
         }

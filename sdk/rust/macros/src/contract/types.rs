@@ -160,11 +160,7 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
         (false, false) => tree(s, &fields, &types),
         (false, true) => TokenStream::new(),
     };
-    let in_message = if s.optional {
-        TokenStream::new()
-    } else {
-        in_message(model, s, &fields, &types)
-    };
+    let in_message = in_message(model, s, &fields, &types);
     let in_cell = if s.plain {
         quote!(::sing_sdk::tracked_as_it_is! { [] #name; })
     } else {
