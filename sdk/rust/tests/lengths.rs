@@ -61,11 +61,6 @@ fn a_vector_without_elements_needs_no_block() {
     let mut words = [7];
     None::<Vector<u8>>.into_words(&mut words);
     assert_eq!(words, [0]);
-    // SAFETY: 0 owns nothing.
-    assert_eq!(
-        unsafe { Option::<Vector<u8>>::from_words(&words) },
-        Some(None)
-    );
     assert!(Vector::<u8>::unless_empty(&[]).unwrap().is_none());
     let some = Vector::unless_empty(&[1u16, 2]).unwrap().unwrap();
     assert_eq!(some.iter().collect::<Vec<_>>(), [1, 2]);

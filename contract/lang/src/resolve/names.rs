@@ -206,8 +206,8 @@ impl<'a> Names<'a> {
                             ty.span,
                             format!("it has a field that owns {owns}"),
                         )
-                        .note("what owns something has words that the kernel takes from their owner; they are always there")
-                        .help("divide it: values that may be absent, and what is always there"),
+                        .note("the kernel takes what a message owns word by word, and knows of each by itself whether it may be absent")
+                        .help("let its parts be absent, each by itself: values as `T?`, blocks as `T[]? in ExHeap`"),
                     );
                     None
                 }
