@@ -111,7 +111,7 @@ sing_sdk::contract!(
         requires count <= data.Length;
       in message Fold(Slot slot, byte[] in ExHeap rest);
       out message Got(byte[]? in ExHeap data);
-      state Start: (Put? or Fold?) -> Got! -> Start;
+      state Start: one { Put? -> Got! -> Start; Fold? -> Got! -> Start; }
     }
 
     contract Forest {
