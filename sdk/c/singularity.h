@@ -184,11 +184,12 @@ SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t 
     return T##_load(bytes, out); \
   }
 
-// A value of a type T that may be absent, `T?`: `(T_optional){true, value}`, or `(T_optional){0}` for none. In a block
+// A value of a type T that may be absent, `T?`: `T_optional_of(value)`, or `(T_optional){0}` for none. In a block
 // `align` bytes stand before the value, the first of which says whether it is there; the bytes of none are all zeros.
 #define SING_OPTIONAL(T, type, align) \
   typedef struct T##_optional { bool has_value; type value; } T##_optional; \
   enum { T##_optional_size = (align) + T##_size }; \
+  static inline T##_optional T##_optional_of(type value) { return (T##_optional){true, value}; } \
   static inline bool T##_optional_load(const unsigned char *bytes, T##_optional *out) { \
     bool zeros = true; \
     for (uint32_t i = 1; i < T##_optional_size; i++) { zeros = zeros && bytes[i] == 0; } \

@@ -110,7 +110,7 @@ static void dazzled(void) {
   Lamp_Imp_Start_Set waiting = Lamp_send_Set(lamp.imp, (sing_int_optional){0}, (Lit_optional){0});
   Lamp_Exp_Start_received heard = Lamp_recv(lamp.exp);
   Lamp_send_Was(heard.Set.next, (Hue_optional){0});
-  Lamp_send_Set(Lamp_recv(waiting).Was.next, (sing_int_optional){true, 101}, (Lit_optional){0});
+  Lamp_send_Set(Lamp_recv(waiting).Was.next, sing_int_optional_of(101), (Lit_optional){0});
 }
 
 // Correct: values that may be absent travel as words and in a block, each as it was.
@@ -124,7 +124,7 @@ static void lit(void) {
   Lit_vector_set(row, 0, all);
   Lit_vector_set(row, 1, some);
   Lit_vector_set(row, 2, none);
-  Lamp_Imp_Start_Set setting = Lamp_send_Set(lamp.imp, (sing_int_optional){true, -7}, (Lit_optional){true, some});
+  Lamp_Imp_Start_Set setting = Lamp_send_Set(lamp.imp, sing_int_optional_of(-7), Lit_optional_of(some));
   Lamp_Exp_Start_received heard = Lamp_recv(lamp.exp);
   if (heard.tag != Lamp_Exp_Start_got_Set || !heard.Set.level.has_value || !heard.Set.lit.has_value) {
     sing_printf("not heard\n");
@@ -132,7 +132,7 @@ static void lit(void) {
   }
   Lit came = heard.Set.lit.value;
   sing_printf("level %d, %d %d %d\n", heard.Set.level.value, came.level.has_value, came.hue.has_value, came.hue.value);
-  Lamp_Exp_Start exporting = Lamp_send_Was(heard.Set.next, (Hue_optional){true, Hue_Cold});
+  Lamp_Exp_Start exporting = Lamp_send_Was(heard.Set.next, Hue_optional_of(Hue_Cold));
   Lamp_Imp_Start_Set_received answer = Lamp_recv(setting);
   if (answer.tag != Lamp_Imp_Start_Set_got_Was || !answer.Was.hue.has_value) {
     sing_printf("not answered\n");

@@ -43,7 +43,7 @@ sing_sdk::contract!(
 
     rep struct Lit { int? level; Colour? colour; Point? at; }
     rep struct Twig { bool? dry; Lit lit; Twig*? in ExHeap next; }
-    contract Lamp {
+    contract Lantern {
       in message Set(long? level, Colour? colour, Point? at) requires !level.HasValue || level.Value < 100;
       in message Row(Lit[] in ExHeap row, bool? on);
       in message Grow(Twig* in ExHeap twig);
@@ -175,7 +175,7 @@ fn structs() -> Check {
 
 /// Values that may be absent, as words, and in a block.
 fn absent() -> Check {
-    let (mut imp, mut exp) = Lamp::new_channel()?;
+    let (mut imp, mut exp) = Lantern::new_channel()?;
     let at = Point {
         x: i32::MIN,
         y: 3,
@@ -190,7 +190,7 @@ fn absent() -> Check {
         (None, Some(Colour::Green), Some(at)),
     ] {
         let waiting = imp.send_set(level, colour, at);
-        let Lamp::exp::Start::Set(l, c, a, answering) = exp.recv() else {
+        let Lantern::exp::Start::Set(l, c, a, answering) = exp.recv() else {
             return Ok(false);
         };
         right &= (l, c, a) == (level, colour, at);
@@ -210,7 +210,7 @@ fn absent() -> Check {
         at: None,
     });
     let waiting = imp.send_row(Vector::from_slice(&row)?, Some(false));
-    let Lamp::exp::Start::Row(mut came, Some(false), answering) = exp.recv() else {
+    let Lantern::exp::Start::Row(mut came, Some(false), answering) = exp.recv() else {
         return Ok(false);
     };
     let exp = answering.send_was(None);
@@ -223,7 +223,7 @@ fn absent() -> Check {
     let twig = |dry, lit, next| Record::new(Twig { dry, lit, next });
     let tree = twig(None, row[0], Some(twig(Some(true), row[1], None)?))?;
     let waiting = imp.send_grow(tree);
-    let Lamp::exp::Start::Grow(mut tree, _exp) = exp.recv() else {
+    let Lantern::exp::Start::Grow(mut tree, _exp) = exp.recv() else {
         return Ok(false);
     };
     let seen = tree.with(|first| {
