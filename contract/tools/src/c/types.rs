@@ -245,7 +245,7 @@ pub(super) fn declarations(binding: &Binding<'_>, names: &mut Names<'_>) -> Resu
         );
         if optional.contains(name) {
             let ty = ident(name);
-            for made in ["", "_size", "_load", "_store"] {
+            for made in ["", "_size", "_of", "_load", "_store"] {
                 let what = format!("what belongs to the type {name}?");
                 names.take(&format!("{ty}_optional{made}"), &what)?;
             }
