@@ -184,6 +184,26 @@ SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t 
     return T##_load(bytes, out); \
   }
 
+// A value of a type T that may be absent, `T?`: `T_optional_of(value)`, or `(T_optional){0}` for none. In a block
+// `align` bytes stand before the value, the first of which says whether it is there; the bytes of none are all zeros.
+#define SING_OPTIONAL(T, type, align) \
+  typedef struct T##_optional { bool has_value; type value; } T##_optional; \
+  enum { T##_optional_size = (align) + T##_size }; \
+  static inline T##_optional T##_optional_of(type value) { return (T##_optional){true, value}; } \
+  static inline bool T##_optional_load(const unsigned char *bytes, T##_optional *out) { \
+    bool zeros = true; \
+    for (uint32_t i = 1; i < T##_optional_size; i++) { zeros = zeros && bytes[i] == 0; } \
+    *out = (T##_optional){0}; \
+    if (bytes[0] != 1) { return bytes[0] == 0 && zeros; } \
+    out->has_value = true; \
+    return T##_load(bytes + (align), &out->value); \
+  } \
+  static inline void T##_optional_store(unsigned char *bytes, T##_optional value) { \
+    for (uint32_t i = 0; i < T##_optional_size; i++) { bytes[i] = 0; } \
+    bytes[0] = value.has_value; \
+    if (value.has_value) { T##_store(bytes + (align), value.value); } \
+  }
+
 #define SING_SCALAR(T, type) \
   SING_BLOCKS_OF(T) \
   enum { T##_size = sizeof(type) }; \
@@ -192,7 +212,8 @@ SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t 
     return true; \
   } \
   static inline void T##_store(unsigned char *bytes, type value) { __builtin_memcpy(bytes, &value, T##_size); } \
-  SING_IN_BLOCKS(T, type)
+  SING_IN_BLOCKS(T, type) \
+  SING_OPTIONAL(T, type, sizeof(type))
 
 SING_SCALAR(sing_byte, uint8_t)
 SING_SCALAR(sing_sbyte, int8_t)
@@ -214,6 +235,7 @@ static inline bool sing_bool_load(const unsigned char *bytes, bool *out) {
 static inline void sing_bool_store(unsigned char *bytes, bool value) { bytes[0] = value; }
 SING_BLOCKS_OF(sing_bool)
 SING_IN_BLOCKS(sing_bool, bool)
+SING_OPTIONAL(sing_bool, bool, 1)
 
 // A character: a Unicode scalar value.
 typedef uint32_t sing_char;
@@ -228,10 +250,16 @@ static inline void sing_char_store(unsigned char *bytes, sing_char value) {
 }
 SING_BLOCKS_OF(sing_char)
 SING_IN_BLOCKS(sing_char, sing_char)
+SING_OPTIONAL(sing_char, sing_char, 4)
 
 // Text, `char[] in ExHeap`: UTF-8. No block is empty; a text without characters is the byte 0xff.
 typedef struct sing_text { sing_handle handle; } sing_text;
 sing_status sing_text_new(const char *text, size_t len, sing_text *out);
+// How many bytes a text has; none, if it is empty.
+static inline uint32_t sing_text_len(sing_text text) {
+  uint32_t size = sing_xh_size(text.handle);
+  return size == 1 && sing_xh_load8(text.handle, 0) == 0xff ? 0 : size;
+}
 // Copies as much of a text as fits; the length that it has.
 size_t sing_text_read(sing_text text, char *out, size_t max);
 
@@ -242,6 +270,8 @@ sing_status sing_bytes_new(const void *bytes, size_t len, sing_byte_vector *out)
 
 // Whole numbers in conditions: 128 bits, and a note where even those do not hold the result.
 typedef __int128 sing_wide;
+// What is absent has no value.
+static inline int sing_absent(bool *sound) { return *sound = false; }
 static inline sing_wide sing_add(sing_wide a, sing_wide b, bool *sound) {
   sing_wide sum;
   *sound = !__builtin_add_overflow(a, b, &sum) && *sound;

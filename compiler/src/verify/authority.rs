@@ -159,7 +159,7 @@ fn brought(table: &ContractTable, side: Side) -> impl Iterator<Item = (&str, Sid
         .flat_map(|m| &m.words)
         .filter_map(|word| match word {
             Word::Endpoint { contract, side, .. } => Some((contract.as_str(), *side)),
-            Word::Scalar | Word::Block | Word::Tree => None,
+            _ => None,
         })
 }
 

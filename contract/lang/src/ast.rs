@@ -126,6 +126,8 @@ pub struct Type {
 pub enum TypeKind {
     /// A scalar, an enum or a rep struct, by name.
     Named(Name),
+    /// `T?`: a value that may be absent.
+    Optional(Name),
     /// `T[] in ExHeap`, or `T[]? in ExHeap`
     Vector {
         /// The type of its elements.

@@ -2,8 +2,9 @@
 //! types, and its `requires`. It cannot judge floating-point numbers, lengths of vectors, and enums
 //! whose values are too scattered.
 
-use crate::model::{Condition, Field, Kind, Message, Model, Scalar, Term, Type};
+use crate::model::{Condition, Field, Kind, Message, Model, Scalar, Term, Type, VALUE};
 use sing_image::contract::{self as table, MAX_RANGES, MAX_STEPS, MAX_VALUES, Read, Step, Test};
+use std::borrow::Cow;
 
 /// The conditions of a message that the kernel checks, and which `requires` those cover.
 #[derive(Clone, Debug)]
@@ -27,35 +28,36 @@ impl Judged {
 /// A number among the words of a message.
 struct Place<'a> {
     path: Vec<&'a str>,
-    ty: &'a Type,
+    ty: Cow<'a, Type>,
     word: u8,
+    /// The words that say whether what this is a part of is there, outermost first. Where one of
+    /// them says no, this is 0.
+    within: Vec<u8>,
 }
 
 /// The conditions of this message that the kernel checks.
 #[must_use]
 pub fn judged(message: &Message, model: &Model) -> Judged {
-    let mut places = Vec::new();
-    let mut word = 0;
-    flatten(
-        &message.arguments,
-        &mut Vec::new(),
-        model,
-        &mut word,
-        &mut places,
-    );
+    let places = places(message, model);
     let mut judged = Judged {
         conditions: Vec::new(),
         requires: Vec::new(),
         types: true,
     };
     for place in &places {
-        match values(place.ty, model) {
+        let mut push = |test| {
+            judged.conditions.push(table::Condition {
+                text: format!("{} is a value of {}", place.name(), place.ty),
+                test,
+            });
+        };
+        match values(&place.ty, !place.within.is_empty(), model) {
             Values::All => {}
             Values::TooMany => judged.types = false,
-            Values::Within(read, ranges) => judged.conditions.push(table::Condition {
-                text: format!("{} is a value of {}", place.path.join("."), place.ty),
-                test: Test::Within(place.word, read, ranges),
-            }),
+            Values::Within(read, ranges) => push(Test::Within(place.word, read, ranges)),
+        }
+        if let Type::Optional(_) = &*place.ty {
+            push(Test::Holds(absent_or_present(place, &places, model)));
         }
     }
     for condition in &message.requires {
@@ -72,6 +74,47 @@ pub fn judged(message: &Message, model: &Model) -> Judged {
     judged
 }
 
+/// The steps that tell whether what may be absent is nothing but zeros, or there and a value.
+fn absent_or_present(optional: &Place<'_>, places: &[Place<'_>], model: &Model) -> Vec<Step> {
+    let of = |word, truth: &mut dyn FnMut(Step)| {
+        truth(Step::Word(word, Read::U64));
+        truth(Step::Number(0));
+    };
+    // Its words follow its own, up to the first that is no part of it.
+    let parts = places.iter().filter(|p| p.within.contains(&optional.word));
+    let (mut absent, mut present) = (Vec::new(), Vec::new());
+    of(optional.word, &mut |step| absent.push(step));
+    absent.push(Step::Equal);
+    present.extend([
+        Step::Word(optional.word, Read::U64),
+        Step::Number(1),
+        Step::Equal,
+    ]);
+    for part in parts {
+        of(part.word, &mut |step| absent.push(step));
+        absent.extend([Step::Equal, Step::And]);
+        // Those of a part that may itself be absent, that part judges.
+        if part.within.last() == Some(&optional.word) && !holds_zero(&part.ty, model) {
+            of(part.word, &mut |step| present.push(step));
+            present.extend([Step::Differ, Step::And]);
+        }
+    }
+    absent.extend(present);
+    absent.push(Step::Or);
+    absent
+}
+
+/// Whether a word of this type may be 0.
+fn holds_zero(ty: &Type, model: &Model) -> bool {
+    match ty {
+        Type::Enum(name) => {
+            let values = model.enumeration(name).map(|e| &e.values);
+            values.is_none_or(|v| v.iter().any(|v| v.2 == 0))
+        }
+        _ => true,
+    }
+}
+
 /// Whether a condition is small enough to be judged at each send.
 pub(crate) fn fits(condition: &Condition) -> bool {
     size(&condition.term) <= MAX_STEPS && depth(&condition.term) <= MAX_VALUES
@@ -80,11 +123,12 @@ pub(crate) fn fits(condition: &Condition) -> bool {
 /// Steps of its computation.
 pub(crate) fn size(term: &Term) -> usize {
     match term {
-        Term::Int(_)
-        | Term::Bool(_)
-        | Term::Enum(..)
-        | Term::Value { .. }
-        | Term::Length { .. } => 1,
+        Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Length { .. } => 1,
+        // Those that may be absent are divided by the words that say that they are there.
+        Term::Value { path, .. } | Term::Present { path, .. } => match optionals(path) {
+            0 => 1,
+            several => 3 + 2 * several,
+        },
         Term::Not(inner) | Term::Negative(inner) => size(inner) + 1,
         Term::Binary { left, right, .. } => size(left) + size(right) + 1,
     }
@@ -93,46 +137,108 @@ pub(crate) fn size(term: &Term) -> usize {
 /// Values that its computation holds at once.
 fn depth(term: &Term) -> usize {
     match term {
-        Term::Int(_)
-        | Term::Bool(_)
-        | Term::Enum(..)
-        | Term::Value { .. }
-        | Term::Length { .. } => 1,
+        Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Length { .. } => 1,
+        Term::Value { path, .. } | Term::Present { path, .. } => 1 + optionals(path).min(1),
         Term::Not(inner) | Term::Negative(inner) => depth(inner),
         Term::Binary { left, right, .. } => depth(left).max(depth(right) + 1),
     }
 }
 
-/// The numbers among the words of these values, in the order in which they lie there.
-fn flatten<'a>(
-    fields: &'a [Field],
-    path: &mut Vec<&'a str>,
+/// How many values that may be absent a path leads through.
+fn optionals(path: &[String]) -> usize {
+    path.iter().filter(|name| *name == VALUE).count()
+}
+
+/// The numbers among the words of a message, in the order in which they lie there.
+fn places<'a>(message: &'a Message, model: &'a Model) -> Vec<Place<'a>> {
+    let mut walk = Walk {
+        model,
+        path: Vec::new(),
+        within: Vec::new(),
+        word: 0,
+        places: Vec::new(),
+    };
+    walk.fields(&message.arguments);
+    walk.places
+}
+
+/// A walk through the arguments of a message, with the word that comes next.
+struct Walk<'a> {
     model: &'a Model,
-    word: &mut u8,
-    places: &mut Vec<Place<'a>>,
-) {
-    for field in fields {
-        path.push(&field.name);
-        match &field.ty {
-            Type::Struct(name) => {
-                // A struct without words is passed over, as a text could nest such structs to any
-                // depth.
-                if let Some(s) = model.structure(name).filter(|s| s.words > 0) {
-                    flatten(&s.fields, path, model, word, places);
-                }
-            }
-            ty => {
-                if matches!(ty, Type::Scalar(_) | Type::Enum(_)) {
-                    places.push(Place {
-                        path: path.clone(),
-                        ty,
-                        word: *word,
-                    });
-                }
-                *word = word.saturating_add(1);
-            }
+    path: Vec<&'a str>,
+    within: Vec<u8>,
+    word: u8,
+    places: Vec<Place<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn fields(&mut self, fields: &'a [Field]) {
+        for field in fields {
+            self.path.push(&field.name);
+            self.value(Cow::Borrowed(&field.ty));
+            self.path.pop();
         }
-        path.pop();
+    }
+
+    fn value(&mut self, ty: Cow<'a, Type>) {
+        if let Type::Struct(name) = &*ty {
+            // A struct without words is passed over, as a text could nest such structs to any
+            // depth.
+            if let Some(s) = self.model.structure(name).filter(|s| s.words > 0) {
+                self.fields(&s.fields);
+            }
+            return;
+        }
+        let optional = match &*ty {
+            Type::Optional(of) => Some(of.clone()),
+            _ => None,
+        };
+        let word = self.word;
+        if optional.is_some() || matches!(&*ty, Type::Scalar(_) | Type::Enum(_)) {
+            self.places.push(Place {
+                path: self.path.clone(),
+                ty,
+                word,
+                within: self.within.clone(),
+            });
+        }
+        self.word = word.saturating_add(1);
+        if let Some(of) = optional {
+            self.path.push(VALUE);
+            self.within.push(word);
+            self.value(Cow::Owned(of.into()));
+            self.within.pop();
+            self.path.pop();
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Its name, for people.
+    fn name(&self) -> String {
+        let parts = self.path.iter().map(|part| match *part {
+            VALUE => "Value",
+            name => name,
+        });
+        parts.collect::<Vec<_>>().join(".")
+    }
+
+    /// Pushes the number in its word, without a result where it is absent.
+    fn push(&self, read: Read, into: &mut Vec<Step>) {
+        into.push(Step::Word(self.word, read));
+        for flag in &self.within {
+            into.extend([Step::Word(*flag, Read::U64), Step::Divide]);
+        }
+    }
+
+    /// Pushes the truth value in its word, without a result where it is absent.
+    fn push_truth(&self, into: &mut Vec<Step>) {
+        if self.within.is_empty() {
+            into.push(Step::Word(self.word, Read::Truth));
+        } else {
+            self.push(Read::U64, into);
+            into.extend([Step::Number(1), Step::Equal]);
+        }
     }
 }
 
@@ -143,7 +249,8 @@ enum Values {
     TooMany,
 }
 
-fn values(ty: &Type, model: &Model) -> Values {
+/// The values that a word of this type may have; `absent` if it is 0, too, for nothing.
+fn values(ty: &Type, absent: bool, model: &Model) -> Values {
     let whole = |ranges: &[(i128, i128)]| Values::Within(Read::U64, ranges.to_vec());
     match ty {
         Type::Scalar(Scalar::Bool) => whole(&[(0, 1)]),
@@ -154,11 +261,14 @@ fn values(ty: &Type, model: &Model) -> Values {
                 return Values::All;
             };
             let mut numbers: Vec<i128> = e.values.iter().map(|v| v.2).collect();
+            if absent {
+                numbers.push(0);
+            }
             numbers.sort_unstable();
             let mut ranges: Vec<(i128, i128)> = Vec::new();
             for n in numbers {
                 match ranges.last_mut() {
-                    Some((_, last)) if n <= *last + 1 => *last = n,
+                    Some((_, last)) if n <= *last + 1 => *last = n.max(*last),
                     _ => ranges.push((n, n)),
                 }
             }
@@ -198,13 +308,20 @@ fn steps(term: &Term, places: &[Place<'_>], model: &Model, into: &mut Vec<Step>)
         Term::Length { .. } => return None,
         Term::Value { path, .. } => {
             let place = places.iter().find(|p| p.path == *path)?;
-            let read = match place.ty {
+            match &*place.ty {
                 Type::Scalar(s) if s.is_float() => return None,
-                Type::Scalar(s) => read(*s),
-                Type::Enum(name) => read(model.enumeration(name)?.repr),
+                Type::Scalar(Scalar::Bool) => place.push_truth(into),
+                Type::Scalar(s) => place.push(read(*s), into),
+                Type::Enum(name) => place.push(read(model.enumeration(name)?.repr), into),
                 _ => return None,
-            };
-            Step::Word(place.word, read)
+            }
+            return Some(());
+        }
+        // Words of blocks are no numbers.
+        Term::Present { block: true, .. } => return None,
+        Term::Present { path, .. } => {
+            places.iter().find(|p| p.path == *path)?.push_truth(into);
+            return Some(());
         }
         Term::Not(inner) => {
             steps(inner, places, model, into)?;

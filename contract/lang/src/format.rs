@@ -233,6 +233,7 @@ fn field(f: &Field) -> String {
 fn ty(t: &Type) -> String {
     match &t.kind {
         TypeKind::Named(name) => name.text.clone(),
+        TypeKind::Optional(name) => format!("{}?", name.text),
         TypeKind::Vector { of, optional } => {
             format!("{}[]{} in ExHeap", of.text, presence(*optional))
         }

@@ -127,10 +127,16 @@ fn types(model: &Model) -> BTreeMap<&str, Hash> {
 }
 
 /// The word of a block with this content. Only a struct that owns blocks has parts.
-fn block(of: &Content, model: &Model) -> Word {
-    match of {
-        Content::Struct(name) if model.structure(name).is_some_and(|s| !s.plain) => Word::Tree,
-        _ => Word::Block,
+fn block(of: &Content, optional: bool, model: &Model) -> Word {
+    let parts = match of {
+        Content::Struct(name) => model.structure(name).is_some_and(|s| !s.plain),
+        Content::Scalar(_) | Content::Enum(_) => false,
+    };
+    match (parts, optional) {
+        (false, false) => Word::Block,
+        (true, false) => Word::Tree,
+        (false, true) => Word::OptionalBlock,
+        (true, true) => Word::OptionalTree,
     }
 }
 
@@ -138,7 +144,13 @@ fn block(of: &Content, model: &Model) -> Word {
 fn flatten(ty: &Type, model: &Model, words: &mut Vec<Word>) {
     match ty {
         Type::Scalar(_) | Type::Enum(_) => words.push(Word::Scalar),
-        Type::Vector { of, .. } | Type::Record { of, .. } => words.push(block(of, model)),
+        Type::Vector { of, optional } | Type::Record { of, optional } => {
+            words.push(block(of, *optional, model));
+        }
+        Type::Optional(of) => {
+            words.push(Word::Scalar);
+            flatten(&of.clone().into(), model, words);
+        }
         Type::Endpoint {
             contract,
             side,

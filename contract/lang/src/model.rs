@@ -48,7 +48,27 @@ impl Model {
             Type::Scalar(s) => of(s.size()),
             Type::Enum(name) => of(self.enumeration(name).map_or(4, |e| e.repr.size())),
             Type::Struct(name) => self.structure(name).map_or(of(0), |s| s.layout),
+            // As in C's `struct { bool has_value; T value; }`.
+            Type::Optional(content) => {
+                let Layout { size, align } = self.layout(&content.clone().into());
+                let align = align.max(1);
+                Layout {
+                    size: align + size,
+                    align,
+                }
+            }
             Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => of(4),
+        }
+    }
+
+    /// The words that a value of this type takes in a message; if they are very many, not the exact
+    /// number.
+    #[must_use]
+    pub fn words(&self, ty: &Type) -> usize {
+        match ty {
+            Type::Struct(name) => self.structure(name).map_or(0, |s| s.words),
+            Type::Optional(of) => self.words(&of.clone().into()).saturating_add(1),
+            _ => 1,
         }
     }
 
@@ -109,8 +129,6 @@ pub struct Struct {
     pub plain: bool,
     /// Whether it owns an endpoint itself: then it cannot lie in a block.
     pub endpoints: bool,
-    /// Whether it has a block that may be absent: then it can only lie in a block.
-    pub optional: bool,
     /// How it lies in a block.
     pub layout: Layout,
     /// The offset of each field in a block.
@@ -154,6 +172,10 @@ pub enum Kind {
     Enum(String),
 }
 
+/// In the path of a term: the value of what may be absent, `a.Value`. No field is called so. If it
+/// is absent, the term has no result.
+pub const VALUE: &str = "?";
+
 /// A term whose types fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
@@ -165,15 +187,25 @@ pub enum Term {
     Enum(String, String),
     /// An argument, or a field of one.
     Value {
-        /// The argument's name and those of the fields.
+        /// The argument's name and those of the fields; [`VALUE`] for the value of one that may be
+        /// absent.
         path: Vec<String>,
         /// Its kind.
         kind: Kind,
     },
-    /// `buffer.Length`: how many elements a vector has.
+    /// `a.HasValue`: whether what may be absent is there.
+    Present {
+        /// As of a value.
+        path: Vec<String>,
+        /// Whether it is a block.
+        block: bool,
+    },
+    /// `buffer.Length`: how many elements a vector has; none if it is absent.
     Length {
         /// As of a value.
         path: Vec<String>,
+        /// Whether it may be absent.
+        optional: bool,
         /// What the vector consists of; of a text, its bytes are counted.
         of: Content,
     },
@@ -200,7 +232,7 @@ impl Term {
     pub fn kind(&self) -> Kind {
         match self {
             Term::Int(_) | Term::Length { .. } => Kind::Int,
-            Term::Bool(_) | Term::Not(_) => Kind::Bool,
+            Term::Bool(_) | Term::Not(_) | Term::Present { .. } => Kind::Bool,
             Term::Enum(name, _) => Kind::Enum(name.clone()),
             Term::Value { kind, .. } => kind.clone(),
             Term::Negative(inner) => inner.kind(),

@@ -18,7 +18,7 @@ enum Expr {
 }
 
 /// The arguments: type, name, how their words are made values, and whether that is a truth value.
-const ARGUMENTS: [(&str, &str); 7] = [
+const ARGUMENTS: [(&str, &str); 9] = [
     ("sbyte", "a"),
     ("ushort", "b"),
     ("int", "c"),
@@ -26,19 +26,31 @@ const ARGUMENTS: [(&str, &str); 7] = [
     ("long", "e"),
     ("bool", "f"),
     ("Inner", "g"),
+    ("short?", "h"),
+    ("bool?", "i"),
 ];
 
-/// The value of an argument in its word; `g.y`, the second word of `g`, is a byte.
-fn value(argument: usize, words: &[u64]) -> i128 {
-    match argument {
+/// What of an argument that may be absent a condition speaks of, behind the arguments that are always
+/// there.
+const PERHAPS: [&str; 4] = ["h.Value", "h.HasValue", "i.Value", "i.HasValue"];
+
+/// The value of an argument in its word; `g.y`, the second word of `g`, is a byte. None if it is
+/// absent.
+fn value(argument: usize, words: &[u64]) -> Option<i128> {
+    Some(match argument {
         0 => (words[0] as i8).into(),
         1 => (words[1] as u16).into(),
         2 => (words[2] as i32).into(),
         3 => words[3].into(),
         4 => (words[4] as i64).into(),
         5 => words[5].into(),
-        _ => (words[7] as u8).into(),
-    }
+        6 => (words[7] as u8).into(),
+        7 if words[8] == 1 => (words[9] as i16).into(),
+        8 => words[8].into(),
+        9 if words[10] == 1 => words[11].into(),
+        10 => words[10].into(),
+        _ => return None,
+    })
 }
 
 impl Expr {
@@ -47,6 +59,7 @@ impl Expr {
             Expr::Number(n) => n.to_string(),
             Expr::Truth(t) => t.to_string(),
             Expr::Argument(6) => "g.y".into(),
+            Expr::Argument(i) if *i > 6 => PERHAPS[*i - 7].into(),
             Expr::Argument(i) => ARGUMENTS[*i].1.into(),
             Expr::Unary(op, a) => format!("{op}({})", a.text()),
             Expr::Binary(op, a, b) => format!("({}) {op} ({})", a.text(), b.text()),
@@ -59,7 +72,7 @@ impl Expr {
         Some(match self {
             Expr::Number(n) => (*n).into(),
             Expr::Truth(t) => i128::from(*t),
-            Expr::Argument(i) => value(*i, words),
+            Expr::Argument(i) => value(*i, words)?,
             Expr::Unary("!", a) => i128::from(a.result(words)? == 0),
             Expr::Unary(_, a) => a.result(words)?.checked_neg()?,
             Expr::Binary(op, a, b) => {
@@ -97,7 +110,7 @@ fn number() -> impl Strategy<Value = Expr> {
     let some = prop_oneof![Just(0), Just(1), Just(u64::MAX), 0u64..10, any::<u64>()];
     let leaf = prop_oneof![
         some.prop_map(Expr::Number),
-        prop::sample::select(vec![0, 1, 2, 3, 4, 6]).prop_map(Expr::Argument),
+        prop::sample::select(vec![0, 1, 2, 3, 4, 6, 7, 7]).prop_map(Expr::Argument),
     ];
     leaf.prop_recursive(3, 12, 2, |inner| {
         let op = prop::sample::select(vec!["+", "-", "*", "*", "/", "%"]);
@@ -112,7 +125,7 @@ fn truth() -> impl Strategy<Value = Expr> {
     let compared = prop::sample::select(vec!["==", "!=", "<", "<=", ">", ">="]);
     let leaf = prop_oneof![
         1 => any::<bool>().prop_map(Expr::Truth),
-        1 => Just(Expr::Argument(5)),
+        2 => prop::sample::select(vec![5, 8, 9, 10]).prop_map(Expr::Argument),
         6 => (compared, (number(), number())).prop_map(|(op, ab)| boxed(op, ab)),
     ];
     leaf.prop_recursive(3, 8, 2, |inner| {
@@ -133,8 +146,13 @@ fn words() -> impl Strategy<Value = Vec<u64>> {
         0u64..10,
         any::<u64>()
     ];
-    prop::collection::vec(some, 8).prop_map(|mut words| {
-        words[5] &= 1;
+    prop::collection::vec(some, 12).prop_map(|mut words| {
+        for truth in [5, 8, 10, 11] {
+            words[truth] &= 1;
+        }
+        for there in [8, 10] {
+            words[there + 1] *= words[there];
+        }
         words
     })
 }
@@ -224,6 +242,92 @@ fn words_are_values_of_their_types() {
     }
 }
 
+/// What is absent is all zeros, and what is there a value: the kernel sees to it, without a
+/// condition in the contract.
+#[test]
+fn values_that_may_be_absent_are_there_or_zeros() {
+    let declared = "enum E : sbyte { A = -3, B = 5 } enum Z { None, One }
+        rep struct Inner { E e; char? c; } rep struct Empty { }";
+    let of = |argument: &str, words: &[u64]| {
+        let source = contract(&format!("{argument} a"), "");
+        let table = only(&format!("{source} {declared}"));
+        table.check().unwrap();
+        assert_eq!(table.messages[0].words.len(), words.len());
+        holds(&table, words)
+    };
+    let minus = -3i64 as u64;
+    for (argument, words, sound) in [
+        ("int?", vec![0, 0], true),
+        ("int?", vec![1, 0], true),
+        ("int?", vec![1, u64::MAX], true),
+        ("int?", vec![0, 1], false),
+        ("int?", vec![0, 1 << 40], false),
+        ("int?", vec![2, 0], false),
+        ("int?", vec![1 << 32, 5], false),
+        ("bool?", vec![1, 1], true),
+        ("bool?", vec![1, 2], false),
+        ("char?", vec![1, 0xd800], false),
+        ("float?", vec![1, 1 << 32], false),
+        ("double?", vec![0, 1 << 63], false),
+        // An enum with a value 0, and one without.
+        ("Z?", vec![0, 0], true),
+        ("Z?", vec![1, 0], true),
+        ("Z?", vec![1, 2], false),
+        ("E?", vec![0, 0], true),
+        ("E?", vec![1, 0], false),
+        ("E?", vec![1, minus], true),
+        ("E?", vec![0, minus], false),
+        ("Inner?", vec![0, 0, 0, 0], true),
+        ("Inner?", vec![0, minus, 0, 0], false),
+        ("Inner?", vec![0, 0, 1, 0], false),
+        ("Inner?", vec![0, 0, 0, 7], false),
+        ("Inner?", vec![1, 0, 0, 0], false),
+        ("Inner?", vec![1, 5, 0, 0], true),
+        ("Inner?", vec![1, 5, 1, 65], true),
+        ("Inner?", vec![1, 5, 0, 65], false),
+        ("Inner?", vec![1, 5, 2, 65], false),
+        ("Empty?", vec![0], true),
+        ("Empty?", vec![1], true),
+        ("Empty?", vec![2], false),
+    ] {
+        assert_eq!(of(argument, &words), sound, "{argument} {words:?}");
+    }
+}
+
+/// Parts of what may be absent, at every depth.
+#[test]
+fn conditions_reach_into_what_may_be_absent() {
+    let table = |requires: &str| {
+        only(&format!(
+            "enum E {{ A = 1, B }} rep struct Inner {{ bool? on; E e; char c; }} {}",
+            contract("Inner? a, E? b", &format!("requires {requires}"))
+        ))
+    };
+    let none = [0, 0, 0, 0, 0, 0, 0];
+    let all = [1, 1, 1, 2, 65, 1, 2];
+    let some = [1, 0, 0, 1, 66, 0, 0];
+    for (requires, expected) in [
+        ("a.HasValue", [false, true, true]),
+        ("!a.HasValue", [true, false, false]),
+        ("a.Value.on.HasValue", [false, true, false]),
+        ("!a.Value.on.HasValue", [false, false, true]),
+        ("a.Value.on.Value", [false, true, false]),
+        ("!a.Value.on.Value", [false, false, false]),
+        ("a.Value.e == E.B", [false, true, false]),
+        ("a.Value.e != E.B", [false, false, true]),
+        ("!a.HasValue || a.Value.e == E.B", [true, true, false]),
+        ("!b.HasValue || b.Value == a.Value.e", [true, true, true]),
+        ("b.HasValue == a.Value.on.HasValue", [false, true, true]),
+        ("a.Value.c == a.Value.c", [false, true, true]),
+    ] {
+        let table = table(requires);
+        table.check().unwrap();
+        for (words, expected) in [none, all, some].iter().zip(expected) {
+            assert_eq!(holds(&table, words), expected, "{requires} of {words:?}");
+        }
+    }
+}
+
 #[test]
 fn who_judges_what() {
     let all = |declared: &str, requires: &str| {
@@ -244,6 +348,13 @@ fn who_judges_what() {
         (vec![false], false)
     );
     assert_eq!(all("float f", ""), (vec![], true));
+    assert_eq!(
+        all(
+            "int? x, double? d",
+            "requires x.Value > 0, d.HasValue, d.Value < 1"
+        ),
+        (vec![true, true, false], false)
+    );
 }
 
 #[test]

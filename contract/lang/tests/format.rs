@@ -29,7 +29,7 @@ fn spaces_and_lines_are_put_right() {
     let text = "\n\npublic   contract C1{in message Request( int x )requires x>0&&-x<!b , y==- 3;\n\n\n\
         out message Reply ( byte [ ] ! in ExHeap d ,B.Exp : S e,R * in ExHeap r);\
         state Start:Request?\n->(Reply! or Error!)\n->Start ; override state T:one{A?->B!->T;C!->closed};state U;};\
-        enum E:byte{Red,\nGreen=-3}rep struct P{int x;};";
+        enum E:byte{Red,\nGreen=-3}rep struct P{int ? x; E?y ;byte[ ]?in ExHeap z;};";
     let wanted = "public contract C1 {
   in message Request(int x) requires x > 0 && -x < !b, y == -3;
 
@@ -44,7 +44,7 @@ enum E : byte {
   Green = -3,
 }
 
-rep struct P { int x; }
+rep struct P { int? x; E? y; byte[]? in ExHeap z; }
 ";
     assert_eq!(check(text), wanted);
 }

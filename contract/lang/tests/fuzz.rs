@@ -21,13 +21,15 @@ const SEEDS: [&str; 3] = [
     ",
     "
     public contract Base { out message Success(); state Start: Success! -> Bound; state Bound: one { } }
+    rep struct Some { bool? on; } rep struct Other { Some? some; Other[]? in ExHeap o; }
     /// Documented.
     contract Rich : Base {
       in message Open(char[] in ExHeap path, Base.Exp:Start exp) requires true && !(1 > 2);
+      in message Perhaps(int? n, Some? s, byte[]? in ExHeap b) requires !n.HasValue || n.Value > 3, s.Value.on.HasValue, b.HasValue;
       in message Move(int x, double d) requires x == 3 || d <= -1 requires -x * 7 % 5 < x / (x - 1) || !(x >= 9);
       out message Ok(); out message No(Base.Exp:Start exp); message Ball(u8 a);
       override state Start: Success! -> Ready;
-      state Ready: one { Open? -> (Ok! or No!) -> Ready; Move? -> one { Ok! -> Ready; No! -> Ball? -> Ball! -> Ready; };
+      state Ready: one { Open? -> (Ok! or No!) -> Ready; Perhaps? -> Ok! -> Ready; Move? -> one { Ok! -> Ready; No! -> Ball? -> Ball! -> Ready; };
         state Inner: Ball? -> closed; Ball? -> Ball! -> Inner }
     }
     contract Richer : Rich { in message More(); override state Inner: (Ball? or More?) -> closed; }
@@ -43,7 +45,7 @@ const SEEDS: [&str; 3] = [
 ];
 
 /// Words that a mutation puts in.
-const WORDS: [&str; 34] = [
+const WORDS: [&str; 37] = [
     "contract ",
     "narrows ",
     " : ",
@@ -64,6 +66,9 @@ const WORDS: [&str; 34] = [
     "out message N();",
     "requires ",
     "int ",
+    "int? ",
+    "Node? ",
+    ".Value.HasValue",
     "byte[]? in ExHeap ",
     "* in ExHeap ",
     ".Imp",

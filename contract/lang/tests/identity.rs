@@ -202,6 +202,66 @@ fn a_change_of_a_type_shows_at_any_depth() {
     }
 }
 
+/// A `?` is a part of what a contract means, in an argument and at any depth; one of the same type
+/// elsewhere is not.
+#[test]
+fn what_may_be_absent_shows() {
+    let texts = |argument: &str, field: &str, other: &str| {
+        known(&[
+            format!(
+                "enum E {{ A }} rep struct P {{ {field} f; }} rep struct Q {{ P p; {other} o; }}"
+            ),
+            format!("contract C {{ in message M({argument} x, P p); state S: M? -> closed; }}"),
+            "contract D { in message M(C.Imp:S e); state S: M? -> closed; }".into(),
+            "contract Other { in message M(E x); state S: M? -> closed; }".into(),
+        ])
+    };
+    let before = texts("int", "E", "E");
+    assert_eq!(before, texts("int", "E", "E?"));
+    // As words, these are all alike.
+    let pair = known(&[
+        "rep struct Pair { bool has; int value; } enum E { A } rep struct P { E f; }".into(),
+        "contract C { in message M(Pair x, P p); state S: M? -> closed; }".into(),
+    ]);
+    let block = |ty: &str| texts(&format!("{ty} in ExHeap"), "E", "E");
+    assert!(block("byte[]?")["C"] != block("byte[]")["C"]);
+    for after in [texts("int?", "E", "E"), texts("int", "E?", "E")] {
+        assert!(before["C"] != after["C"] && before["D"] != after["D"]);
+        assert!(pair["C"] != after["C"]);
+        assert_eq!(before["Other"], after["Other"]);
+    }
+}
+
+/// What a contract is has nothing to do with the version of what reads it: those of programs that
+/// were made before stay what they are.
+#[test]
+fn the_identity_of_a_contract_stays() {
+    let known = known(&["
+        enum Colour : byte { Red, Green = 5 }
+        rep struct Point { int x; Colour colour; }
+        rep struct Node { Point at; char[] in ExHeap name; Node*? in ExHeap next; Point[]? in ExHeap all; }
+        contract C {
+          in message A(int x, Point at, byte[] in ExHeap data) requires x > 0, data.Length >= x, at.colour != Colour.Red;
+          out message B(Node* in ExHeap tree, D.Imp:S end, double d, bool b, char c);
+          state S: A? -> B! -> S;
+        }
+        contract D { in message Go(); out message Gone(); state S: Go? -> Gone! -> S; }"
+        .to_owned()]);
+    let hex = |name: &str| {
+        known[name]
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect::<String>()
+    };
+    assert_eq!(
+        [hex("C"), hex("D")],
+        [
+            "8ae92c6b4862e6eca83c220db104fb7aa797149e778d9fd31dd9677c1e7facca",
+            "caf9e508f995660e0f99235c17406471d6f133b355d5dafd9c4a6acd2af0a704"
+        ]
+    );
+}
+
 #[test]
 fn what_a_table_claims_of_others_is_held_against_them() {
     let texts = [

@@ -167,6 +167,61 @@ fn every_type_has_its_words() {
 }
 
 #[test]
+fn what_may_be_absent_has_a_word_that_says_so() {
+    let source = "
+        enum Colour : byte { Red = 1, Green }
+        rep struct Point { int x; long? y; Colour? colour; }
+        rep struct Around { byte? a; bool b; Point? at; short? c; Empty? nothing; }
+        rep struct Empty { }
+        contract C {
+          in message Values(int? a, Colour? b, Point? c, Empty? d);
+          in message Block(Around* in ExHeap around, Point[]? in ExHeap points);
+          state S: one { Values? -> T; Block? -> T; }
+          state T;
+        }";
+    let source = source.replace(", Point[]? in ExHeap points", "");
+    let t = table(&source);
+    assert_eq!(t.messages[0].words, vec![Word::Scalar; 2 + 2 + 6 + 1]);
+    assert_eq!(t.messages[1].words, [Word::Block]);
+    let types: Vec<&str> = t.messages[0].arguments.iter().map(|a| &*a.ty).collect();
+    assert_eq!(types, ["int?", "Colour?", "Point?", "Empty?"]);
+    let model = load(&source).unwrap().model;
+    let of = |name: &str| {
+        let s = model.structure(name).unwrap();
+        (s.layout.size, s.layout.align, s.offsets.clone())
+    };
+    // As C lays out `struct { bool has_value; T value; }`.
+    assert_eq!(of("Point"), (32, 8, vec![0, 8, 24]));
+    assert_eq!(of("Around"), (56, 8, vec![0, 2, 8, 48, 52]));
+}
+
+#[test]
+fn a_block_that_may_be_absent_has_a_word_of_its_own_kind() {
+    let t = table(
+        "rep struct Node { int x; Node*? in ExHeap next; byte[] in ExHeap data; }
+         contract C {
+           in message M(byte[]? in ExHeap a, char[]? in ExHeap b, int*? in ExHeap c, Node[]? in ExHeap d, byte[] in ExHeap e);
+           in message N(Node node);
+           state S: (M? or N?) -> T;
+           state T;
+         }",
+    );
+    let (block, tree) = (Word::OptionalBlock, Word::OptionalTree);
+    assert_eq!(
+        t.messages[0].words,
+        [
+            block.clone(),
+            block.clone(),
+            block,
+            tree.clone(),
+            Word::Block
+        ]
+    );
+    assert_eq!(t.messages[1].words, [Word::Scalar, tree, Word::Block]);
+    t.check().unwrap();
+}
+
+#[test]
 fn only_a_block_whose_content_owns_blocks_is_a_tree() {
     let t = table(
         "rep struct Leaf { int x; }
@@ -264,11 +319,12 @@ fn what_is_probably_not_meant_is_warned_of() {
 fn formatting_keeps_the_meaning() {
     let source = "
         // A pair.
-        rep struct P { int a; byte[] in ExHeap b; }
+        rep struct P { int a; byte[] in ExHeap b; long? c; }
         enum E : short { X = -3, Y }
         contract B { out message Hello(); state S: Hello! -> closed; }
         // What it is for.
         public contract C : B {
+          in message O(E? o, int? n) requires !n.HasValue || n.Value > 0;
           in message A(P p, E e, int n) requires n > 0 && (n < 10 || !(e == E.X)) requires -n * 2 + 1 < 3;
           message M(C.Imp:T c, E[] in ExHeap v);
           override state S: Hello! -> Q;

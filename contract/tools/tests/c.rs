@@ -21,6 +21,11 @@ rep struct Node { int key; Node*? in ExHeap left; Other[]? in ExHeap others; cha
 rep struct Other { Node* in ExHeap node; ulong n; }
 rep struct Parcel { byte[] in ExHeap data; Small.Exp:Start reply; int count; Point at; }
 rep struct Empty { }
+rep struct Reading { int? celsius; Colour? colour; Point? at; Empty? nothing; char? unit; bool? valid; double? exact; byte? percent; }
+rep struct Log { Reading last; Reading? first; Node*? in ExHeap more; }
+
+rep struct Place { byte[]? in ExHeap data; int n; }
+rep struct Pair { long x; long? y; }
 
 contract Small {
   in message Say(int x) requires x > 0 && x * 2 / 3 % 4 - -x < 1000 + 7;
@@ -37,10 +42,17 @@ contract Large {
   in message Many(char[] in ExHeap text, bool[] in ExHeap b, double[] in ExHeap d, Colour[] in ExHeap c, char* in ExHeap l)
     requires text.Length + b.Length >= d.Length && c.Length != 0;
   in message Tree(Node* in ExHeap root, Empty nothing);
+  in message Perhaps(int? a, Colour? b, float? c, bool? d, Pair? e)
+    requires !a.HasValue || a.Value > 3, b.HasValue == d.HasValue, c.HasValue && c.Value > 1 || true,
+      !b.HasValue || b.Value != Colour.Red, !d.HasValue || d.Value, !e.HasValue || e.Value.y.HasValue && e.Value.y.Value < e.Value.x;
+  in message Absent(byte[]? in ExHeap data, char[]? in ExHeap name, Node*? in ExHeap node, Place place)
+    requires data.Length >= name.Length, data.HasValue || !name.HasValue;
+  in message Measured(Log* in ExHeap log, Reading[] in ExHeap readings);
   in message Back(Back.Imp:Start back);
   in message Words(int self, int next, int default, int int, int sing_words, int tag);
   out message Done(long a, long b, long c, long d);
   out message Refused();
+  out message Gone(Node[]? in ExHeap all);
   message Ball();
   state Start: one {
     Numbers? -> Done! -> Start;
@@ -50,6 +62,9 @@ contract Large {
     Many? -> Refused! -> closed;
     Tree? -> Ball! -> Ball? -> Start;
     Back? -> Refused! -> Start;
+    Perhaps? -> Done! -> Start;
+    Measured? -> Refused! -> Start;
+    Absent? -> Gone! -> Start;
     Words? -> Refused! -> Start;
   }
 }
@@ -152,6 +167,19 @@ fn clang_every_header_compiles_alone_and_with_all_others() {
           case Large_Exp_Start_got_Row: return (int32_t)Point_vector_len(got.Row.points);
           case Large_Exp_Start_got_Many: return (int32_t)sing_text_read(got.Many.text, 0, 0);
           case Large_Exp_Start_got_Tree: SING_CLOSE(Large_recv(Large_send_Ball(got.Tree.next)).Ball.next); return 2;
+          case Large_Exp_Start_got_Perhaps: return got.Perhaps.a.has_value && got.Perhaps.e.value.y.value == 3 && got.Perhaps.b.value == Colour_Red;
+          case Large_Exp_Start_got_Absent:
+            Large_send_Gone(got.Absent.next, (Node_vector){{0}});
+            return got.Absent.data.handle == 0 && got.Absent.place.data.handle != 0;
+          case Large_Exp_Start_got_Measured: {{
+            Log log;
+            Reading reading;
+            bool good = Log_record_get(got.Measured.log, &log) && Reading_vector_get(got.Measured.readings, 0, &reading);
+            reading.colour = (Colour_optional){{true, Colour_Green}};
+            reading.nothing = (Empty_optional){{.has_value = true}};
+            Reading_vector_set(got.Measured.readings, 1, reading);
+            return good && log.first.has_value && log.first.value.unit.value == 'c';
+          }}
           case Large_Exp_Start_got_Back: Back_send_Take(got.Back.back, ends.imp); return 3;
           case Large_Exp_Start_got_Words: return got.Words.self_ + got.Words.next_ + got.Words.default_ + got.Words.tag;
           case Large_Exp_Start_got_Closed: break;

@@ -74,6 +74,29 @@ fn a_request_more_breaks_only_the_old_service() {
     );
 }
 
+/// A value that may be absent is another type, whichever side is the newer one.
+#[test]
+fn a_value_that_may_be_absent_breaks_both_sides() {
+    let new = OLD.replace("Put(uint key, ulong value)", "Put(uint key, ulong? value)");
+    let (differences, [old_client, new_client]) = changed(&new);
+    assert_eq!(
+        differences,
+        ["message Put has the arguments (uint key, ulong? value), before (uint key, ulong value)"]
+    );
+    let broken = |sent: &str, expected: &str| {
+        vec![Break {
+            side: Side::Exp,
+            state: "Ready".into(),
+            reason: format!(
+                "the importing side may send Put with (uint key, {sent} value), where (uint key, {expected} value) is expected"
+            ),
+            way: vec![],
+        }]
+    };
+    assert_eq!(old_client, broken("ulong", "ulong?"));
+    assert_eq!(new_client, broken("ulong?", "ulong"));
+}
+
 #[test]
 fn an_answer_more_breaks_only_the_old_client() {
     let new = OLD.replace("Put? -> Value!", "Put? -> (Value! or Failed!)");

@@ -61,13 +61,32 @@ pub enum Word {
     },
     /// As `Block`, but the allocation may have parts: its type says that blocks lie in it.
     Tree,
+    /// As `Block`, or 0 for none.
+    OptionalBlock,
+    /// As `Tree`, or 0 for none.
+    OptionalTree,
 }
 
 impl Word {
     /// Whether it is the handle of an allocation.
     #[must_use]
     pub fn is_block(&self) -> bool {
-        matches!(self, Word::Block | Word::Tree)
+        matches!(
+            self,
+            Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree
+        )
+    }
+
+    /// Whether it may be 0, for no allocation.
+    #[must_use]
+    pub fn is_optional(&self) -> bool {
+        matches!(self, Word::OptionalBlock | Word::OptionalTree)
+    }
+
+    /// Whether its allocation may have parts.
+    #[must_use]
+    pub fn may_have_parts(&self) -> bool {
+        matches!(self, Word::Tree | Word::OptionalTree)
     }
 
     /// Returns the contract of the endpoint in this word, if the word is one.
@@ -75,7 +94,7 @@ impl Word {
     pub fn contract(&self) -> Option<&str> {
         match self {
             Word::Endpoint { contract, .. } => Some(contract),
-            Word::Scalar | Word::Block | Word::Tree => None,
+            _ => None,
         }
     }
 }

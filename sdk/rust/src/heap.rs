@@ -211,6 +211,18 @@ impl<T: Plain> Vector<T> {
         Ok(vector)
     }
 
+    /// A vector of copies of these elements, or `None` if there are none: for `T[]? in ExHeap`. What is
+    /// empty takes no block and no call.
+    ///
+    /// # Errors
+    /// As [`Vector::new`].
+    pub fn unless_empty(elements: &[T]) -> Result<Option<Vector<T>>, Error> {
+        match elements {
+            [] => Ok(None),
+            _ => Vector::from_slice(elements).map(Some),
+        }
+    }
+
     /// The element at `index`; `None` beyond the end, or if the bytes are no such value.
     #[must_use]
     #[inline]
@@ -286,6 +298,21 @@ impl Text {
             text.as_bytes()
         };
         Block::from_bytes(bytes).map(Self::from_block)
+    }
+
+    /// How many bytes the text has: none, if it is empty.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.block().len() {
+            1 if self.block().load_u8(0) == EMPTY_TEXT[0] => 0,
+            len => len,
+        }
+    }
+
+    /// Whether the text has no characters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// A copy of the text; `None` if it is no UTF-8.

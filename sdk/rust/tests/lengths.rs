@@ -2,7 +2,7 @@
 //! receiver, as the kernel does not judge them.
 
 use sing_contract::conditions::judged;
-use sing_sdk::rt::{Text, Vector};
+use sing_sdk::rt::{Exchangeable, Record, Text, Vector};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 sing_sdk::contract!("tests/lengths.contract");
@@ -33,6 +33,8 @@ fn lengths_count_elements_and_bytes_of_texts() {
     }
     let of = |text: &str| Lengths::may_carry_name(&Text::new(text).unwrap());
     assert!(of("a") && of("12345678") && of("\u{e4}\u{e4}\u{e4}\u{e4}"));
+    // A text without characters has a block like every other, but no length.
+    assert!(Text::new("").unwrap().is_empty() && !of(""));
     assert!(!of("123456789") && !of("\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}"));
     assert!(Lengths::may_carry_send(&parcel(3, 3)));
     assert!(!Lengths::may_carry_send(&parcel(3, 24)));
@@ -51,6 +53,56 @@ fn a_send_that_breaks_one_is_stopped() {
     let broken = catch_unwind(AssertUnwindSafe(|| imp.send_read(bytes(8), 3, 6)));
     assert!(broken.is_err());
     drop(exp);
+}
+
+/// What is absent takes no block: its word is 0.
+#[test]
+fn a_vector_without_elements_needs_no_block() {
+    let mut words = [7];
+    None::<Vector<u8>>.into_words(&mut words);
+    assert_eq!(words, [0]);
+    assert!(Vector::<u8>::unless_empty(&[]).unwrap().is_none());
+    let some = Vector::unless_empty(&[1u16, 2]).unwrap().unwrap();
+    assert_eq!(some.iter().collect::<Vec<_>>(), [1, 2]);
+
+    let part = |buffer: &[u8], offset, count| {
+        Lengths::may_carry_part(&Vector::unless_empty(buffer).unwrap(), offset, count)
+    };
+    assert!(part(&[], 0, 0) && part(&[1, 2], 1, 1) && part(&[1], 1, 0));
+    assert!(!part(&[], 0, 1) && !part(&[], 1, 0) && !part(&[1, 2], 1, 2));
+    let text = |text| Some(Text::new(text).unwrap());
+    let pairs = |count| Vector::unless_empty(&vec![Pair { x: 1, y: 2 }; count]).unwrap();
+    let one = || Some(Record::new(Pair { x: 3, y: 4 }).unwrap());
+    assert!(Lengths::may_carry_named(&None, &None, &None));
+    assert!(Lengths::may_carry_named(&text("a"), &pairs(2), &one()));
+    assert!(!Lengths::may_carry_named(&text(""), &None, &None));
+    assert!(!Lengths::may_carry_named(&None, &None, &one()));
+    assert!(!Lengths::may_carry_named(&None, &pairs(3), &None));
+}
+
+#[test]
+fn what_is_absent_arrives_as_such() {
+    let mock = Lengths::Mock::new()
+        .on_part(|buffer, _, count, next| {
+            let left = buffer.filter(|b| b.len() as u32 > count);
+            next.send_got(left, count)
+        })
+        .on_named(|_, _, _, next| next.send_done());
+    let (imp, came) = mock.channel();
+    let (left, count, imp) = imp.send_part(None, 0, 0).recv_got().unwrap();
+    assert!(left.is_none() && count == 0);
+    let (left, _, imp) = imp.send_part(Some(bytes(2)), 0, 1).recv_got().unwrap();
+    assert_eq!(left.map(|v| v.to_vec()), Some(vec![7, 7]));
+    let named = imp.send_named(Some(Text::new("x").unwrap()), None, None);
+    drop(named.recv_done().unwrap());
+    assert_eq!(
+        came.messages(),
+        [
+            "Part(None, 0, 0)",
+            "Part([7, 7], 0, 1)",
+            "Named(\"x\", None, None)"
+        ]
+    );
 }
 
 #[test]

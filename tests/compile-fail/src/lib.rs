@@ -71,6 +71,21 @@ sing_sdk::contract!(
 
 sing_sdk::contract!(
     "
+    enum Hue { Warm, Cold }
+    rep struct Lit { int? level; Hue? hue; }
+    /// Values that may be absent.
+    contract Lamp {
+      in message Set(int? level, Hue? hue) requires !level.HasValue || level.Value <= 100;
+      in message Put(Lit lit);
+      out message Was(Lit? lit);
+      state Start: (Set? or Put?) -> Was! -> Start;
+    }
+    ",
+    const LAMP
+);
+
+sing_sdk::contract!(
+    "
     /// What it requires is about numbers that the kernel does not compute with: the receiver has to
     /// look.
     contract Dial {

@@ -1,8 +1,8 @@
 //! Values on their way through a message, and the handling of words that are no values.
 #![allow(unsafe_code)]
 
-use compile_fail::{Colour, Point};
-use sing_sdk::rt::{Exchangeable, Plain};
+use compile_fail::{Colour, Hue, Lit, Point};
+use sing_sdk::rt::{Exchangeable, Plain, Vector};
 
 /// Words that own nothing, as a receiver gets them.
 fn received<T: Exchangeable>(words: &[u64]) -> Option<T> {
@@ -73,6 +73,30 @@ fn what_is_no_value_is_refused() {
     // A float is any bits; an integer is its low bits.
     assert!(received::<f32>(&[0x7fc0_0000]).unwrap().is_nan());
     assert_eq!(received::<u8>(&[0x1ff]), Some(0xff));
+}
+
+#[test]
+fn what_is_absent_has_one_encoding() {
+    for level in [None, Some(0), Some(-1), Some(i32::MIN)] {
+        there_and_back(level);
+        for hue in [None, Some(Hue::Warm), Some(Hue::Cold)] {
+            there_and_back(hue);
+            there_and_back(Some(Lit { level, hue }));
+        }
+    }
+    there_and_back(None::<Lit>);
+    there_and_back(Some(f64::NEG_INFINITY));
+    for words in [[2, 0], [1 << 32, 0], [0, 1], [0, 1 << 63], [u64::MAX, 0]] {
+        assert_eq!(received::<Option<i32>>(&words), None, "{words:?}");
+    }
+    assert_eq!(received::<Option<i32>>(&[0, 0]), Some(None));
+    assert_eq!(received::<Option<bool>>(&[1, 2]), None);
+    assert_eq!(received::<Option<Hue>>(&[1, 2]), None);
+    assert_eq!(received::<Option<Lit>>(&[0, 1, 0, 0, 0]), None);
+    assert_eq!(received::<Option<Lit>>(&[0, 0, 0, 0, 1]), None);
+    assert_eq!(received::<Option<Lit>>(&[1, 0, 9, 0, 0]), None);
+    // Of a block, 0 is none, whatever stands above the 32 bits of a handle.
+    assert_eq!(received::<Option<Vector<u8>>>(&[1 << 32]), Some(None));
 }
 
 #[test]

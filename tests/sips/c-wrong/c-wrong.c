@@ -1,6 +1,7 @@
 // Breaks the rules in the ways that C's types do not stop: `c-wrong WAY`. Each way but the last ends the program.
 
 #include "Held.h"
+#include "Lamp.h"
 #include "PingContract.h"
 #include "Quiet.h"
 #include "print.h"
@@ -102,13 +103,85 @@ static void proper(void) {
   }
 }
 
+// Breaks a condition on a value that is there; without one it would hold.
+static void dazzled(void) {
+  Lamp_channel lamp;
+  Lamp_new_channel(&lamp);
+  Lamp_Imp_Start_Set waiting = Lamp_send_Set(lamp.imp, (sing_int_optional){0}, (Lit_optional){0});
+  Lamp_Exp_Start_received heard = Lamp_recv(lamp.exp);
+  Lamp_send_Was(heard.Set.next, (Hue_optional){0});
+  Lamp_send_Set(Lamp_recv(waiting).Was.next, sing_int_optional_of(101), (Lit_optional){0});
+}
+
+// Correct: values that may be absent travel as words and in a block, each as it was.
+static void lit(void) {
+  const Lit all = {{true, -5}, {true, Hue_Cold}}, some = {{0}, {true, Hue_Warm}}, none = {{0}, {0}};
+  Lamp_channel lamp;
+  Lit_vector row;
+  if (Lamp_new_channel(&lamp) != SING_OK || Lit_vector_new(3, &row) != SING_OK) {
+    return;
+  }
+  Lit_vector_set(row, 0, all);
+  Lit_vector_set(row, 1, some);
+  Lit_vector_set(row, 2, none);
+  Lamp_Imp_Start_Set setting = Lamp_send_Set(lamp.imp, sing_int_optional_of(-7), Lit_optional_of(some));
+  Lamp_Exp_Start_received heard = Lamp_recv(lamp.exp);
+  if (heard.tag != Lamp_Exp_Start_got_Set || !heard.Set.level.has_value || !heard.Set.lit.has_value) {
+    sing_printf("not heard\n");
+    return;
+  }
+  Lit came = heard.Set.lit.value;
+  sing_printf("level %d, %d %d %d\n", heard.Set.level.value, came.level.has_value, came.hue.has_value, came.hue.value);
+  Lamp_Exp_Start exporting = Lamp_send_Was(heard.Set.next, Hue_optional_of(Hue_Cold));
+  Lamp_Imp_Start_Set_received answer = Lamp_recv(setting);
+  if (answer.tag != Lamp_Imp_Start_Set_got_Was || !answer.Was.hue.has_value) {
+    sing_printf("not answered\n");
+    return;
+  }
+  sing_printf("was %d\n", answer.Was.hue.value);
+  Lamp_send_Row(answer.Was.next, row);
+  heard = Lamp_recv(exporting);
+  if (heard.tag != Lamp_Exp_Start_got_Row) {
+    return;
+  }
+  for (uint32_t i = 0; i < Lit_vector_len(heard.Row.row); i++) {
+    Lit one;
+    bool good = Lit_vector_get(heard.Row.row, i, &one);
+    sing_printf("%d: %d %d, %d %d\n", good, one.level.has_value, one.level.value, one.hue.has_value, one.hue.value);
+  }
+  Lamp_channel other;
+  if (Lamp_new_channel(&other) != SING_OK) {
+    return;
+  }
+  // What is absent has no elements, and no block.
+  Lamp_Imp_Start_Pour pouring = Lamp_send_Pour(other.imp, (sing_byte_vector){0}, (sing_text){0}, 0);
+  Lamp_Exp_Start_received poured = Lamp_recv(other.exp);
+  if (poured.tag != Lamp_Exp_Start_got_Pour) {
+    sing_printf("not poured\n");
+    return;
+  }
+  sing_printf("oil %d, name %d\n", poured.Pour.oil.handle != 0, poured.Pour.name.handle != 0);
+  Lamp_send_Was(poured.Pour.next, (Hue_optional){0});
+  Lamp_send_Pour(Lamp_recv(pouring).Was.next, block, (sing_text){0}, 64);
+  poured = Lamp_recv((Lamp_Exp_Start){other.exp.handle});
+  if (poured.tag != Lamp_Exp_Start_got_Pour) {
+    sing_printf("not poured again\n");
+    return;
+  }
+  sing_printf("oil %u, name %d\n", sing_byte_vector_len(poured.Pour.oil), poured.Pour.name.handle != 0);
+  // An absent value with bytes behind it is none.
+  Lit one;
+  sing_xh_store8(heard.Row.row.handle, 2 * Lit_size + 5, 1);
+  sing_printf("%d\n", Lit_vector_get(heard.Row.row, 2, &one));
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
 } ways[] = {
   {"twice", twice}, {"turn", turn}, {"closed", closed}, {"forged", forged}, {"alien", alien},
   {"freed", freed}, {"sent", sent}, {"again", again}, {"beyond", beyond}, {"requires", requires},
-  {"narrowed", narrowed}, {"proper", proper},
+  {"narrowed", narrowed}, {"proper", proper}, {"dazzled", dazzled}, {"lit", lit},
 };
 
 int32_t sip_main(void) {

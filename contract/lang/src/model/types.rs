@@ -114,7 +114,7 @@ impl Scalar {
     }
 }
 
-/// The content of a block: one value, or many.
+/// The content of a block: one value, or many. Also a value that may be absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A scalar.
@@ -134,18 +134,22 @@ pub enum Type {
     Enum(String),
     /// A rep struct, by name.
     Struct(String),
+    /// `T?`: a scalar, an enum, or a rep struct that is nothing but values, which may be absent. In a
+    /// message a word that is 1 if it is there, and 0 if not, stands before its words; in a block a
+    /// byte before its bytes. The value of one that is absent is all zeros.
+    Optional(Content),
     /// `T[] in ExHeap`
     Vector {
         /// The type of its elements.
         of: Content,
-        /// Whether it may be absent; only in a rep struct that lies in a block.
+        /// Whether it may be absent: then its word is 0, or nothing is attached in its place.
         optional: bool,
     },
     /// `T* in ExHeap`
     Record {
         /// The type of its content.
         of: Content,
-        /// Whether it may be absent; only in a rep struct that lies in a block.
+        /// Whether it may be absent, as a vector.
         optional: bool,
     },
     /// An endpoint.
@@ -165,7 +169,7 @@ impl Type {
     pub fn named(&self) -> Option<&str> {
         match self {
             Type::Enum(name) | Type::Struct(name) => Some(name),
-            Type::Vector { of, .. } | Type::Record { of, .. } => match of {
+            Type::Optional(of) | Type::Vector { of, .. } | Type::Record { of, .. } => match of {
                 Content::Enum(name) | Content::Struct(name) => Some(name),
                 Content::Scalar(_) => None,
             },
@@ -173,13 +177,23 @@ impl Type {
         }
     }
 
-    /// Whether it may be absent.
+    /// Whether it is a block that may be absent.
     #[must_use]
-    pub fn is_optional(&self) -> bool {
+    pub fn is_optional_block(&self) -> bool {
         matches!(
             self,
             Type::Vector { optional: true, .. } | Type::Record { optional: true, .. }
         )
+    }
+}
+
+impl From<Content> for Type {
+    fn from(of: Content) -> Type {
+        match of {
+            Content::Scalar(s) => Type::Scalar(s),
+            Content::Enum(name) => Type::Enum(name),
+            Content::Struct(name) => Type::Struct(name),
+        }
     }
 }
 
@@ -197,6 +211,7 @@ impl fmt::Display for Type {
         match self {
             Type::Scalar(s) => f.write_str(s.name()),
             Type::Enum(name) | Type::Struct(name) => f.write_str(name),
+            Type::Optional(of) => write!(f, "{of}?"),
             Type::Vector { of, optional } => {
                 write!(f, "{of}[]{} in ExHeap", if *optional { "?" } else { "" })
             }

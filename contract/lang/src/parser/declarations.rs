@@ -288,6 +288,17 @@ impl Parser<'_> {
             } else {
                 Some(self.name("a state")?)
             };
+            if self.is_sign("?") {
+                let span = start.to(self.next());
+                return self.fail(
+                    Diagnostic::error(
+                        "an endpoint cannot be absent",
+                        span,
+                        "`?` after an endpoint",
+                    )
+                    .help("declare a second message without it"),
+                );
+            }
             TypeKind::Endpoint {
                 contract: name,
                 side,
@@ -302,6 +313,24 @@ impl Parser<'_> {
             let optional = self.presence();
             self.heap(start)?;
             TypeKind::Pointer { of: name, optional }
+        } else if self.sign("?") {
+            if self.is_sign("[") || self.is_sign("*") {
+                let sign = if self.is_sign("[") { "[]" } else { "*" };
+                let (whole, value) = (format!("{}{sign}?", name.text), &name.text);
+                let span = start.to(self.next());
+                return self.fail(
+                    Diagnostic::error(
+                        "the values in a block are always there",
+                        span,
+                        "a block of values that may be absent",
+                    )
+                    .help(format!(
+                        "if the block itself may be absent, write `{whole} in ExHeap`; if its values may be, \
+                         put them into a rep struct with a field `{value}?`"
+                    )),
+                );
+            }
+            TypeKind::Optional(name)
         } else {
             TypeKind::Named(name)
         };

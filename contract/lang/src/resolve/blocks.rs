@@ -2,8 +2,7 @@
 //!
 //! A message carries scalars, enums, blocks, endpoints and rep structs of these. A block holds
 //! scalars, enums and rep structs of these and of blocks, which are then parts of it: a tree ([O]
-//! 4.7). An endpoint has an owner and a queue of its own and is no part of a block; a block that
-//! may be absent has no word in a message.
+//! 4.7). An endpoint has an owner and a queue of its own and is no part of a block.
 
 use super::types::Mark;
 use crate::ast::{self, TypeKind};
@@ -28,30 +27,6 @@ pub(super) fn check_contents(fields: &[ast::Field], model: &Model, found: &mut V
                 .help("pass the endpoint as an argument of the message itself"),
             );
         }
-    }
-}
-
-/// Whatever is an argument has its words: nothing in it may be absent.
-pub(super) fn check_presence(fields: &[ast::Field], model: &Model, found: &mut Vec<Diagnostic>) {
-    for field in fields {
-        let (what, label) = match &field.ty.kind {
-            TypeKind::Vector { optional: true, .. } | TypeKind::Pointer { optional: true, .. } => {
-                ("this block", "an argument cannot be absent")
-            }
-            TypeKind::Named(n) if model.structure(&n.text).is_some_and(|s| s.optional) => {
-                ("a part of this struct", "it has a block that may be absent")
-            }
-            _ => continue,
-        };
-        found.push(
-            Diagnostic::error(
-                format!("{what} may be absent, which no argument of a message may"),
-                field.ty.span,
-                label,
-            )
-            .note("each block in a message is one word, which the kernel takes from its owner; a tree's absent parts have none")
-            .help("pass a block that holds it, `T* in ExHeap`, or declare a second message without it"),
-        );
     }
 }
 

@@ -237,7 +237,6 @@ fn message<'a>(
     }
     let arguments = fields(&m.arguments, names, model, found);
     blocks::check_contents(&m.arguments, model, found);
-    blocks::check_presence(&m.arguments, model, found);
     let words = total_words(&arguments, model);
     if words > MAX_WORDS {
         let text = format!("message {} takes {words} words", m.name.text);

@@ -192,6 +192,27 @@ impl<'a> Names<'a> {
                     None
                 }
             }
+            TypeKind::Optional(name) => match self.content(name, model, found)? {
+                // One that is missing in the model contains itself; reported where it is declared.
+                Content::Struct(of) if !model.structure(&of)?.plain => {
+                    let owns = if model.structure(&of)?.endpoints {
+                        "an endpoint"
+                    } else {
+                        "a block"
+                    };
+                    found.push(
+                        Diagnostic::error(
+                            format!("{of} cannot be absent"),
+                            ty.span,
+                            format!("it has a field that owns {owns}"),
+                        )
+                        .note("the kernel takes what a message owns word by word, and knows of each by itself whether it may be absent")
+                        .help("let its parts be absent, each by itself: values as `T?`, blocks as `T[]? in ExHeap`"),
+                    );
+                    None
+                }
+                of => Some(Type::Optional(of)),
+            },
             &TypeKind::Vector { ref of, optional } => {
                 let of = self.content(of, model, found)?;
                 Some(Type::Vector { of, optional })

@@ -5,9 +5,10 @@ use crate::ast::{Expr, ExprKind};
 use crate::conditions;
 use crate::diagnostic::Diagnostic;
 use crate::format;
-use crate::model::{Condition, Field, Kind, Model, Scalar, Term, Type};
+use crate::model::{Condition, Field, Kind, Model, Scalar, Term, Type, VALUE};
 use sing_abi::MAX_MESSAGE_WORDS;
 use sing_image::contract::{MAX_CONDITIONS, MAX_STEPS, MAX_VALUES};
+use std::borrow::Cow;
 
 /// The most conditions that a message may require: with those of its words' types, what a table
 /// holds.
@@ -117,6 +118,10 @@ fn term(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
 
 /// How the number of a vector's elements is called.
 const LENGTH: &str = "Length";
+/// How it is called whether what may be absent is there.
+const HAS_VALUE: &str = "HasValue";
+/// How the value of what may be absent is called.
+const VALUE_OF: &str = "Value";
 
 /// An argument, a field of one, the length of one, or a value of an enum.
 fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
@@ -163,16 +168,52 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
             None => *error,
         }));
     };
-    let mut ty = &argument.ty;
+    let mut ty = Cow::Borrowed(&argument.ty);
+    let mut names = vec![argument.name.clone()];
     for (at, (name, span)) in path.iter().enumerate().skip(1) {
-        // One that may be absent is no part of a message.
-        if let (Type::Vector { of, .. }, LENGTH, true) = (ty, *name, at + 1 == path.len()) {
+        let last = at + 1 == path.len();
+        if ty.is_optional_block() && *name == HAS_VALUE && last {
+            return Ok(Term::Present {
+                path: names,
+                block: true,
+            });
+        }
+        if let (Type::Vector { of, optional }, LENGTH, true) = (&*ty, *name, last) {
             return Ok(Term::Length {
-                path: path[..at].iter().map(|p| p.0.to_string()).collect(),
+                path: names,
+                optional: *optional,
                 of: of.clone(),
             });
         }
-        let fields = match ty {
+        if let Type::Optional(of) = &*ty {
+            match *name {
+                HAS_VALUE if last => {
+                    return Ok(Term::Present {
+                        path: names,
+                        block: false,
+                    });
+                }
+                VALUE_OF => {
+                    names.push(VALUE.into());
+                    ty = Cow::Owned(of.clone().into());
+                    continue;
+                }
+                _ => {
+                    return Err(error(
+                        format!("{ty} may be absent, and has no field {name}"),
+                        "no such field",
+                        *span,
+                    )
+                    .help(format!(
+                        "`{before}.HasValue` says whether it is there, `{before}.Value` is what it is then; \
+                         a condition on that does not hold if it is not",
+                        before = path[..at].iter().map(|p| p.0).collect::<Vec<_>>().join("."),
+                    ))
+                    .into());
+                }
+            }
+        }
+        let fields = match &*ty {
             Type::Struct(s) => model.structure(s).map(|s| &s.fields),
             _ => None,
         };
@@ -183,23 +224,31 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
                 *span,
             ));
         };
-        ty = &field.ty;
+        names.push(field.name.clone());
+        ty = Cow::Borrowed(&field.ty);
     }
-    let kind = match ty {
+    let kind = match &*ty {
         Type::Scalar(Scalar::Bool) => Kind::Bool,
         Type::Scalar(Scalar::Char) => Kind::Char,
         Type::Scalar(s) if s.is_float() => Kind::Float,
         Type::Scalar(_) => Kind::Int,
         Type::Enum(name) => Kind::Enum(name.clone()),
+        Type::Optional(_) => {
+            let of: Vec<&str> = path.iter().map(|p| p.0).collect();
+            let of = of.join(".");
+            return Err(error(format!("{of} may be absent"), "not a value by itself", expr.span)
+                .help(format!(
+                    "`{of}.HasValue` says whether it is there, `{of}.Value` is what it is then; \
+                     a condition on that does not hold if it is not: `!{of}.HasValue || {of}.Value …`"
+                ))
+                .into());
+        }
         _ => {
             let text = format!("a condition cannot look into {ty}");
             return Err(error(text, "neither scalar nor enum", expr.span)
-                .help("conditions speak of scalars, enums, fields of rep structs, and the `.Length` of vectors")
+                .help("conditions speak of scalars, enums, fields of rep structs, the `.Length` of vectors, and the `.HasValue` of what may be absent")
                 .into());
         }
     };
-    Ok(Term::Value {
-        path: path.iter().map(|p| p.0.to_string()).collect(),
-        kind,
-    })
+    Ok(Term::Value { path: names, kind })
 }

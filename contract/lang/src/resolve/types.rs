@@ -156,7 +156,7 @@ fn structure<'a>(
     state.insert(&s.name.text, Mark::Open);
     for field in &s.fields {
         // The content of another block is no part of this one's words and bytes.
-        if let TypeKind::Named(n) = &field.ty.kind
+        if let TypeKind::Named(n) | TypeKind::Optional(n) = &field.ty.kind
             && let Some(inner) = all.get(n.text.as_str())
         {
             structure(inner, all, names, state, model, found);
@@ -191,7 +191,6 @@ fn structure<'a>(
                 )
             }),
         endpoints: inner(|s| s.endpoints) || any(|ty| matches!(ty, Type::Endpoint { .. })),
-        optional: inner(|s| s.optional) || any(Type::is_optional),
         layout,
         offsets,
         words: total_words(&fields, model),
@@ -246,18 +245,9 @@ pub(super) fn fields(
     fields
 }
 
-/// Words that a value of the type takes in a message; where they are very many, not the exact
-/// number.
-pub(crate) fn words(ty: &Type, model: &Model) -> usize {
-    match ty {
-        Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),
-        _ => 1,
-    }
-}
-
 /// Words that several values take.
 pub(super) fn total_words(fields: &[Field], model: &Model) -> usize {
     fields
         .iter()
-        .fold(0, |n, f| words(&f.ty, model).saturating_add(n))
+        .fold(0, |n, f| model.words(&f.ty).saturating_add(n))
 }

@@ -157,6 +157,17 @@ impl Binding<'_> {
             .collect()
     }
 
+    /// Enums and rep structs of which messages carry values that may be absent.
+    fn optional(&self) -> BTreeSet<&str> {
+        let structs = self.carried().into_iter();
+        let structs = structs.filter_map(|name| self.model.structure(name));
+        let fields = structs.flat_map(|s| &s.fields);
+        let arguments = self.contract.messages.iter().flat_map(|m| &m.arguments);
+        let types = fields.chain(arguments).map(|f| &f.ty);
+        let optional = types.filter(|ty| matches!(ty, Type::Optional(_)));
+        optional.filter_map(Type::named).collect()
+    }
+
     /// Contracts whose headers this one includes: its bases, what it narrows, and those of
     /// endpoints that messages carry.
     fn spoken_of(&self) -> BTreeSet<&str> {

@@ -110,7 +110,9 @@ pub(super) fn set_apart(model: &mut Model) {
 /// Looks at every argument that a term speaks of.
 fn each_value(term: &mut Term, look: &mut impl FnMut(&mut Vec<String>)) {
     match term {
-        Term::Value { path, .. } | Term::Length { path, .. } => look(path),
+        Term::Value { path, .. } | Term::Length { path, .. } | Term::Present { path, .. } => {
+            look(path)
+        }
         Term::Not(inner) | Term::Negative(inner) => each_value(inner, look),
         Term::Binary { left, right, .. } => {
             each_value(left, look);

@@ -165,7 +165,7 @@ fn imports(binding: &Binding<'_>) -> String {
 
 fn words(binding: &Binding<'_>, message: &Message) -> usize {
     let arguments = message.arguments.iter();
-    arguments.map(|a| types::words(&a.ty, binding.model)).sum()
+    arguments.map(|a| binding.model.words(&a.ty)).sum()
 }
 
 /// Makes a channel.
@@ -408,7 +408,7 @@ impl Place<'_> {
         let (mut take, mut give_up, mut at) = (String::new(), String::new(), 0);
         for a in &message.arguments {
             let to = format!("sing_out.{member}.{}", ident(&a.name));
-            types::unpack(&a.ty, &to, model, &mut at, &mut take);
+            types::unpack(&a.ty, &to, &[], model, &mut at, &mut take);
             types::give_up(&a.ty, &to, model, "      ", &mut give_up);
         }
         let prefix = format!("sing_out.{member}.");

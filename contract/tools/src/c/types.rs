@@ -16,6 +16,7 @@ pub(super) fn c(ty: &Type) -> String {
             of: Content::Scalar(Scalar::Char),
             ..
         } => "sing_text".into(),
+        Type::Optional(of) => format!("{}_optional", content(of)),
         Type::Vector { of, .. } => format!("{}_vector", content(of)),
         Type::Record { of, .. } => format!("{}_record", content(of)),
         Type::Endpoint {
@@ -50,14 +51,6 @@ fn scalar(s: Scalar) -> &'static str {
     }
 }
 
-/// Words that a value takes in a message.
-pub(super) fn words(ty: &Type, model: &Model) -> usize {
-    match ty {
-        Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),
-        _ => 1,
-    }
-}
-
 fn fields<'m>(name: &str, model: &'m Model) -> impl Iterator<Item = &'m Field> + use<'m> {
     model.structure(name).into_iter().flat_map(|s| &s.fields)
 }
@@ -71,10 +64,29 @@ pub(super) fn pack(ty: &Type, value: &str, model: &Model, at: &mut usize, out: &
         }
         return;
     }
+    if let Type::Optional(of) = ty {
+        let _ = writeln!(out, "  sing_words[{at}] = {value}.has_value;");
+        *at += 1;
+        let first = *at;
+        pack(
+            &of.clone().into(),
+            &format!("{value}.value"),
+            model,
+            at,
+            out,
+        );
+        for word in first..*at {
+            let _ = writeln!(
+                out,
+                "  sing_words[{word}] = {value}.has_value ? sing_words[{word}] : 0;"
+            );
+        }
+        return;
+    }
     let bits = match ty {
         Type::Scalar(Scalar::F32) => format!("sing_float_bits({value})"),
         Type::Scalar(Scalar::F64) => format!("sing_double_bits({value})"),
-        Type::Scalar(_) | Type::Enum(_) | Type::Struct(_) => value.into(),
+        Type::Scalar(_) | Type::Enum(_) | Type::Struct(_) | Type::Optional(_) => value.into(),
         Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => {
             format!("{value}.handle")
         }
@@ -84,11 +96,37 @@ pub(super) fn pack(ty: &Type, value: &str, model: &Model, at: &mut usize, out: &
 }
 
 /// Takes a value out of `sing_words` from `at` on; `sing_good` ends up false where it is none.
-pub(super) fn unpack(ty: &Type, to: &str, model: &Model, at: &mut usize, out: &mut String) {
+/// `within` are the values that may be absent of which this is a part: then it is all zeros.
+pub(super) fn unpack(
+    ty: &Type,
+    to: &str,
+    within: &[String],
+    model: &Model,
+    at: &mut usize,
+    out: &mut String,
+) {
     if let Type::Struct(name) = ty {
         for field in fields(name, model) {
             let to = format!("{to}.{}", ident(&field.name));
-            unpack(&field.ty, &to, model, at, out);
+            unpack(&field.ty, &to, within, model, at, out);
+        }
+        return;
+    }
+    if let Type::Optional(of) = ty {
+        let _ = writeln!(
+            out,
+            "      sing_good = sing_good && sing_words[{at}] <= 1;\n      {to}.has_value = sing_words[{at}] == 1;"
+        );
+        *at += 1;
+        let first = *at;
+        let value = format!("{to}.value");
+        let within = [within, &[to.to_owned()]].concat();
+        unpack(&of.clone().into(), &value, &within, model, at, out);
+        for word in first..*at {
+            let _ = writeln!(
+                out,
+                "      sing_good = sing_good && ({to}.has_value || sing_words[{word}] == 0);"
+            );
         }
         return;
     }
@@ -111,12 +149,20 @@ pub(super) fn unpack(ty: &Type, to: &str, model: &Model, at: &mut usize, out: &m
                 format!("({name}){word}"),
             )
         }
-        Type::Scalar(_) | Type::Struct(_) => (String::new(), format!("({}){word}", c(ty))),
+        Type::Scalar(_) | Type::Struct(_) | Type::Optional(_) => {
+            (String::new(), format!("({}){word}", c(ty)))
+        }
         Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => {
             (String::new(), format!("({}){{(sing_handle){word}}}", c(ty)))
         }
     };
     if !test.is_empty() {
+        let absent = within.iter().map(|of| format!("!{of}.has_value || "));
+        let absent: String = absent.collect();
+        let test = match absent.is_empty() {
+            true => test,
+            false => format!("({absent}{test})"),
+        };
         let _ = writeln!(out, "      sing_good = sing_good && {test};");
     }
     let _ = writeln!(out, "      {to} = {value};");
@@ -126,14 +172,21 @@ pub(super) fn unpack(ty: &Type, to: &str, model: &Model, at: &mut usize, out: &m
 /// Gives up what a value owns.
 pub(super) fn give_up(ty: &Type, value: &str, model: &Model, indent: &str, out: &mut String) {
     match ty {
-        Type::Scalar(_) | Type::Enum(_) => {}
+        Type::Scalar(_) | Type::Enum(_) | Type::Optional(_) => {}
         Type::Struct(name) => {
             for field in fields(name, model) {
                 let value = format!("{value}.{}", ident(&field.name));
                 give_up(&field.ty, &value, model, indent, out);
             }
         }
-        Type::Vector { .. } | Type::Record { .. } => {
+        Type::Vector { optional, .. } | Type::Record { optional, .. } => {
+            if *optional {
+                let _ = writeln!(
+                    out,
+                    "{indent}if ({value}.handle != 0) {{ sing_xh_free({value}.handle); }}"
+                );
+                return;
+            }
             let _ = writeln!(out, "{indent}sing_xh_free({value}.handle);");
         }
         Type::Endpoint { .. } => {
@@ -142,10 +195,19 @@ pub(super) fn give_up(ty: &Type, value: &str, model: &Model, indent: &str, out: 
     }
 }
 
+/// The enum or rep struct of this name.
+fn named(name: &str, model: &Model) -> Content {
+    match model.enumeration(name) {
+        Some(_) => Content::Enum(name.to_owned()),
+        None => Content::Struct(name.to_owned()),
+    }
+}
+
 /// The enums and rep structs that the contract's messages carry.
 pub(super) fn declarations(binding: &Binding<'_>, names: &mut Names<'_>) -> Result<String, String> {
     let mut out = String::new();
     let carried = binding.carried();
+    let optional = binding.optional();
     // Structs may point to each other in a circle, so what points comes before all of them.
     for name in &carried {
         let name = ident(name);
@@ -181,6 +243,20 @@ pub(super) fn declarations(binding: &Binding<'_>, names: &mut Names<'_>) -> Resu
             "#ifndef {guard}\n#define {guard} {mark:#x}\n{text}#elif {guard} != {mark:#x}\n\
              #error \"two contracts mean different things by {name}\"\n#endif\n\n"
         );
+        if optional.contains(name) {
+            let ty = ident(name);
+            for made in ["", "_size", "_of", "_load", "_store"] {
+                let what = format!("what belongs to the type {name}?");
+                names.take(&format!("{ty}_optional{made}"), &what)?;
+            }
+            let content = Type::Optional(named(name, binding.model));
+            let align = binding.model.layout(&content).align;
+            let _ = write!(
+                out,
+                "#ifndef SING_OPTIONAL_{name}\n#define SING_OPTIONAL_{name}\n\
+                 SING_OPTIONAL({ty}, {ty}, {align})\n#endif\n\n"
+            );
+        }
     }
     Ok(out)
 }
@@ -236,7 +312,7 @@ fn structure(s: &Struct) -> String {
     let _ = writeln!(out, "typedef struct {name} {{");
     for field in &s.fields {
         out += &comment("  ", &field.docs);
-        if field.ty.is_optional() {
+        if field.ty.is_optional_block() {
             out += "  // May be absent.\n";
         }
         let _ = writeln!(out, "  {} {};", c(&field.ty), ident(&field.name));

@@ -375,7 +375,7 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
     for (kind, &word) in message.words.iter().zip(words) {
         match kind {
             Word::Scalar => {}
-            Word::Block | Word::Tree => {
+            Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree => {
                 if let Some(index) = thread.take_allocation(word as u32) {
                     exheap::free_later(index, &mut work);
                 }

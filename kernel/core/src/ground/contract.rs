@@ -53,10 +53,12 @@ impl Load {
     /// One scalar.
     pub(crate) const WORD: Load = Load(1);
 
-    /// Returns the load of a message; `None` if it has more than scalars and one block.
+    /// Returns the load of a message; `None` if it has more than scalars and one block that is always
+    /// there.
     fn of(words: &[Word]) -> Option<Load> {
         let blocks = words.iter().filter(|w| w.is_block()).count();
-        if blocks > 1 || words.iter().any(|w| matches!(w, Word::Endpoint { .. })) {
+        let other = |w: &Word| matches!(w, Word::Endpoint { .. }) || w.is_optional();
+        if blocks > 1 || words.iter().any(other) {
             return None;
         }
         let block = words.iter().position(Word::is_block);

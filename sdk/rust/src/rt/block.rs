@@ -131,6 +131,26 @@ macro_rules! views {
                 unsafe { Block::from_words(words) }.map(Self::from_block)
             }
         }
+
+        impl $(<$t: Content>)? Exchangeable for Option<$name $(<$t>)?> {
+            const WORDS: usize = 1;
+            #[inline]
+            fn into_words(self, words: &mut [u64]) {
+                match self {
+                    Some(there) => there.into_words(words),
+                    None => words[0] = 0,
+                }
+            }
+            #[inline]
+            unsafe fn from_words(words: &[u64]) -> Option<Self> {
+                // A handle is 32 bits of its word; 0 names nothing.
+                if words[0] as u32 == 0 {
+                    return Some(None);
+                }
+                // SAFETY: passed on.
+                unsafe { $name::from_words(words) }.map(Some)
+            }
+        }
     )*};
 }
 views! {

@@ -76,6 +76,53 @@ integers! {
     u8, u64; u16, u64; u32, u64; u64, u64; i8, i64; i16, i64; i32, i64; i64, i64;
 }
 
+/// `T?`: a word, or in a block a byte, that says whether the value is there, and the value. One that
+/// is absent is all zeros.
+impl<T: Plain + Exchangeable> Exchangeable for Option<T> {
+    const WORDS: usize = 1 + T::WORDS;
+    #[inline]
+    fn into_words(self, words: &mut [u64]) {
+        match self {
+            Some(value) => {
+                words[0] = 1;
+                value.into_words(&mut words[1..]);
+            }
+            None => words[..Self::WORDS].fill(0),
+        }
+    }
+    #[inline]
+    unsafe fn from_words(words: &[u64]) -> Option<Self> {
+        match words[0] {
+            0 if words[1..Self::WORDS].iter().all(|&w| w == 0) => Some(None),
+            // SAFETY: passed on; what is plain owns nothing.
+            1 => unsafe { T::from_words(&words[1..]) }.map(Some),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Plain> Plain for Option<T> {
+    const SIZE: usize = T::ALIGN + T::SIZE;
+    const ALIGN: usize = T::ALIGN;
+    #[inline]
+    fn write_to(&self, bytes: &mut [u8]) {
+        bytes[..Self::SIZE].fill(0);
+        if let Some(value) = self {
+            bytes[0] = 1;
+            value.write_to(&mut bytes[T::ALIGN..]);
+        }
+    }
+    #[inline]
+    fn read_from(bytes: &[u8]) -> Option<Self> {
+        let (flag, rest) = bytes.get(..Self::SIZE)?.split_first()?;
+        match flag {
+            0 if rest.iter().all(|&b| b == 0) => Some(None),
+            1 => T::read_from(&bytes[T::ALIGN..]).map(Some),
+            _ => None,
+        }
+    }
+}
+
 /// Types that travel as the bits of another.
 macro_rules! through {
     ($($t:ty as $bits:ty, $to:expr, $from:expr;)*) => {$(

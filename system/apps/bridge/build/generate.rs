@@ -5,12 +5,12 @@
 //! the same elsewhere: numbers, truth values, blocks of bytes and texts. An endpoint has its other
 //! side on this machine, so a contract that passes one on is refused.
 
-use sing_image::contract::{ContractTable, Message, identities};
+use sing_image::contract::{Condition, ContractTable, Message, identities};
 use sing_image::manifest::Side;
 use std::fmt::Write;
 
 /// A contract's types, and Rust's.
-const TYPES: [(&str, &str); 11] = [
+const TYPES: [(&str, &str); 22] = [
     ("bool", "bool"),
     ("byte", "u8"),
     ("sbyte", "i8"),
@@ -20,7 +20,18 @@ const TYPES: [(&str, &str); 11] = [
     ("int", "i32"),
     ("ulong", "u64"),
     ("long", "i64"),
+    ("bool?", "Option<bool>"),
+    ("byte?", "Option<u8>"),
+    ("sbyte?", "Option<i8>"),
+    ("ushort?", "Option<u16>"),
+    ("short?", "Option<i16>"),
+    ("uint?", "Option<u32>"),
+    ("int?", "Option<i32>"),
+    ("ulong?", "Option<u64>"),
+    ("long?", "Option<i64>"),
     ("byte[] in ExHeap", "Vector<u8>"),
+    ("byte[]? in ExHeap", "Option<Vector<u8>>"),
+    ("char[]? in ExHeap", "Option<Text>"),
     ("char[] in ExHeap", "Text"),
 ];
 
@@ -85,7 +96,9 @@ fn types<'a>(contract: &str, message: &'a Message) -> Result<Vec<(&'a str, &'sta
              endpoint under a name of its own",
         ));
     }
-    if !message.conditions.is_empty() {
+    // That words are values of their types holds for every value that the bridge makes.
+    let required = |c: &Condition| !c.text.contains(" is a value of ");
+    if message.conditions.iter().any(required) {
         return Err(refuse(
             "requires something of its arguments, which a bridge cannot judge; have the service answer \
              what it does not take",
@@ -284,7 +297,13 @@ mod tests {
         for (messages, why) in [
             ("in message R(P.Exp:Start e);", "passes on an endpoint"),
             ("in message R(int x) requires x > 0;", "requires something"),
+            (
+                "in message R(int? x) requires !x.HasValue || x.Value > 0;",
+                "requires something",
+            ),
             ("in message R(Q q);", "of type Q"),
+            ("in message R(Q? q);", "of type Q?"),
+            ("in message R(double? d);", "of type double?"),
         ] {
             let refused = made(&format!("{messages} {answer}"), "R? -> A!").unwrap_err();
             assert!(
@@ -295,6 +314,15 @@ mod tests {
         let refused = made(&format!("in message R(); {answer}"), "R? -> A! -> A!").unwrap_err();
         assert!(refused.contains("does not lead back"), "{refused}");
         assert!(made(&format!("in message R(); {answer}"), "R? -> A!").is_ok());
+        let code = made(
+            &format!("in message R(bool on, int? x, byte[]? in ExHeap b); {answer}"),
+            "R? -> A!",
+        )
+        .unwrap();
+        assert!(
+            code.contains("let v2: Option<Vector<u8>> = values.take()?;"),
+            "{code}"
+        );
     }
 
     #[test]
@@ -311,5 +339,6 @@ mod tests {
         };
         assert_eq!(of("int"), of("int"));
         assert_ne!(of("int"), of("uint"));
+        assert_ne!(of("int"), of("int?"));
     }
 }

@@ -171,6 +171,25 @@ impl Take for bool {
     }
 }
 
+/// A byte says whether the value is there.
+impl<T: Put> Put for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+}
+
+impl<T: Take> Take for Option<T> {
+    fn take(from: &mut Values<'_>) -> Result<Self, Fault> {
+        match from.take()? {
+            true => from.take().map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
 fn put(bytes: &[u8], out: &mut Vec<u8>) {
     (bytes.len() as u32).put(out);
     out.extend_from_slice(bytes);

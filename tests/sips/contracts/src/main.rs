@@ -41,6 +41,16 @@ sing_sdk::contract!(
       }
     }
 
+    rep struct Lit { int? level; Colour? colour; Point? at; }
+    rep struct Twig { bool? dry; Lit lit; Twig*? in ExHeap next; }
+    contract Lantern {
+      in message Set(long? level, Colour? colour, Point? at) requires !level.HasValue || level.Value < 100;
+      in message Row(Lit[] in ExHeap row, bool? on);
+      in message Grow(Twig* in ExHeap twig);
+      out message Was(Lit? lit);
+      state Start: (Set? or Row? or Grow?) -> Was! -> Start;
+    }
+
     contract Burst {
       in message Data(int n);
       out message Enough();
@@ -94,6 +104,16 @@ sing_sdk::contract!(
       Node*? in ExHeap left;
       Node[]? in ExHeap others;
     }
+    // Blocks that may be absent, of themselves and in a struct.
+    rep struct Slot { byte[]? in ExHeap data; Node*? in ExHeap tree; }
+    contract Shelf {
+      in message Put(byte[]? in ExHeap data, char[]? in ExHeap name, Node*? in ExHeap tree, uint count)
+        requires count <= data.Length;
+      in message Fold(Slot slot, byte[] in ExHeap rest);
+      out message Got(byte[]? in ExHeap data);
+      state Start: one { Put? -> Got! -> Start; Fold? -> Got! -> Start; }
+    }
+
     contract Forest {
       in message Plant(Node* in ExHeap tree);
       out message Grown(Node* in ExHeap tree, int sum);
@@ -151,6 +171,121 @@ fn structs() -> Check {
     let _exp = exp.send_refused();
     let refused = matches!(imp.recv(), Large::imp::Start_Shape::Refused(_));
     Ok(got == at && refused)
+}
+
+/// Values that may be absent, as words, and in a block.
+fn absent() -> Check {
+    let (mut imp, mut exp) = Lantern::new_channel()?;
+    let at = Point {
+        x: i32::MIN,
+        y: 3,
+        colour: Colour::Green,
+        z: -0.0,
+    };
+    let mut right = true;
+    for (level, colour, at) in [
+        (None, None, None),
+        (Some(0), Some(Colour::Red), None),
+        (Some(i64::MIN), None, Some(at)),
+        (None, Some(Colour::Green), Some(at)),
+    ] {
+        let waiting = imp.send_set(level, colour, at);
+        let Lantern::exp::Start::Set(l, c, a, answering) = exp.recv() else {
+            return Ok(false);
+        };
+        right &= (l, c, a) == (level, colour, at);
+        let lit = Lit {
+            level: level.map(|l| l as i32),
+            colour,
+            at,
+        };
+        exp = answering.send_was(at.map(|_| lit));
+        let (was, next) = waiting.recv_was()?;
+        right &= was == at.map(|_| lit);
+        imp = next;
+    }
+    let row = [None, Some(-1), Some(0)].map(|level| Lit {
+        level,
+        colour: level.map(|_| Colour::Red),
+        at: None,
+    });
+    let waiting = imp.send_row(Vector::from_slice(&row)?, Some(false));
+    let Lantern::exp::Start::Row(mut came, Some(false), answering) = exp.recv() else {
+        return Ok(false);
+    };
+    let exp = answering.send_was(None);
+    let (was, imp) = waiting.recv_was()?;
+    right &= was.is_none();
+    right &= came.iter().eq(row);
+    // An absent value with bytes behind it is none.
+    came.block_mut().store_u8(4, 1);
+    right &= came.get(0).is_none() && came.get(1) == Some(row[1]);
+    let twig = |dry, lit, next| Record::new(Twig { dry, lit, next });
+    let tree = twig(None, row[0], Some(twig(Some(true), row[1], None)?))?;
+    let waiting = imp.send_grow(tree);
+    let Lantern::exp::Start::Grow(mut tree, _exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let seen = tree.with(|first| {
+        let next = first.next.as_mut();
+        let second = next.and_then(|n| n.with(|second| (second.dry, second.lit)));
+        (first.dry, first.lit, second)
+    });
+    right &= seen == Some((None, row[0], Some((Some(true), row[1]))));
+    drop(waiting);
+    Ok(right)
+}
+
+/// Blocks that may be absent: those that are there move, and are freed with what nobody receives.
+fn absent_blocks() -> Check {
+    let (mut imp, mut exp) = Shelf::new_channel()?;
+    let mut right = true;
+    for case in 0..8u8 {
+        let [bytes, name, tree] = [1, 2, 4].map(|bit| case & bit != 0);
+        let data = Vector::unless_empty(if bytes { b"abc" } else { b"" })?;
+        let text = if name { Some(Text::new("name")?) } else { None };
+        let root = if tree { Some(leaf(7)?) } else { None };
+        let waiting = imp.send_put(data, text, root, u32::from(bytes) * 3);
+        let Shelf::exp::Start::Put(data, text, root, _, answering) = exp.recv() else {
+            return Ok(false);
+        };
+        right &= data.is_some() == bytes && text.is_some() == name && root.is_some() == tree;
+        right &= text.is_none_or(|t| t.get().as_deref() == Some("name"));
+        right &= root.is_none_or(|mut r| r.with(|node| node.value) == Some(7));
+        let elements = data.iter().flat_map(Vector::iter).count();
+        right &= elements == usize::from(bytes) * 3;
+        exp = answering.send_got(data);
+        let (data, next) = waiting.recv_got()?;
+        right &= data.map(|d| d.to_vec()) == bytes.then(|| b"abc".to_vec());
+        imp = next;
+    }
+    let slot = |data, tree| Slot { data, tree };
+    let rest = || Vector::from_bytes(b"rest");
+    let waiting = imp.send_fold(slot(None, Some(leaf(5)?)), rest()?);
+    let Shelf::exp::Start::Fold(came, _, answering) = exp.recv() else {
+        return Ok(false);
+    };
+    right &= came.data.is_none() && came.tree.is_some();
+    drop(answering.send_got(None));
+    let (_, imp) = waiting.recv_got()?;
+    // The other side has closed: what was to move is freed here.
+    drop(imp.send_fold(slot(Some(rest()?), None), rest()?));
+    // Nobody receives these.
+    let (imp, exp) = Shelf::new_channel()?;
+    drop(imp.send_put(None, None, Some(leaf(6)?), 0));
+    drop(exp);
+    let (imp, exp) = Shelf::new_channel()?;
+    drop(exp);
+    right &= matches!(
+        imp.call_put(Some(rest()?), None, None, 4),
+        Shelf::imp::Start_Put::Closed
+    );
+    Ok(right)
+}
+
+/// A tree of one node.
+fn leaf(value: i32) -> Result<Record<Node>, Error> {
+    Record::new(node(value)?)
 }
 
 /// A rep struct with a block and an endpoint in it: both move.
@@ -508,10 +643,12 @@ fn tidily(check: fn() -> Check) -> Check {
 /// A check.
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [Test; 17] = [
+    let checks: [Test; 19] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),
+        ("absent", absent),
+        ("absent blocks", absent_blocks),
         ("parcels", parcels),
         ("blocks", blocks),
         ("bursts", bursts),

@@ -17,6 +17,15 @@ use sing_abi::trap::Trap;
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
 
+/// The word of a message in flight that carries no block where there may be none. No allocation has
+/// this index.
+const NO_BLOCK: u64 = u64::MAX;
+
+/// Returns the allocation in a word of a message in flight; `None` if the word carries none.
+pub(super) fn allocation_in(word: u64) -> Option<u32> {
+    (word != NO_BLOCK).then_some(word as u32)
+}
+
 /// Checks the contract's conditions on a message's words, and records a broken one for the crash
 /// report.
 #[inline(never)]
@@ -61,9 +70,10 @@ pub(super) fn take_arguments(
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         match kind {
             Word::Scalar => continue,
-            Word::Block | Word::Tree => {
+            _ if kind.is_optional() && word as u32 == 0 => continue,
+            Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree => {
                 let (_, a) = thread.allocation(word as u32).ok_or(Trap::BadHandle)?;
-                if *kind == Word::Block && a.has_parts() {
+                if !kind.may_have_parts() && a.has_parts() {
                     crash::record_broken(thread, contract, message, None);
                     return Err(Trap::BrokenPromise);
                 }
@@ -88,7 +98,8 @@ pub(super) fn take_arguments(
     for (to, (kind, &word)) in slot.iter_mut().zip(kinds.iter().zip(words)) {
         *to = match kind {
             Word::Scalar => word,
-            Word::Block | Word::Tree => {
+            _ if kind.is_optional() && word as u32 == 0 => NO_BLOCK,
+            Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree => {
                 u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?)
             }
             Word::Endpoint { contract, .. } => sip
@@ -116,7 +127,7 @@ pub(super) fn give_arguments(
     let account = sip.account();
     let blocks = || {
         let blocks = kinds.iter().zip(words).filter(|(k, _)| k.is_block());
-        blocks.filter_map(|(_, &word)| exheap::get(word as u32))
+        blocks.filter_map(|(_, &word)| exheap::get(allocation_in(word)?))
     };
     // A receiver without room may hold blocks at the sender's cost, but only up to a bound.
     if !account.may_borrow() {
@@ -129,7 +140,12 @@ pub(super) fn give_arguments(
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         let given = match kind {
             Word::Scalar => Some(word),
-            Word::Block | Word::Tree => thread.insert_allocation(word as u32).map(u64::from),
+            Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree => {
+                match allocation_in(word) {
+                    Some(index) => thread.insert_allocation(index).map(u64::from),
+                    None => Some(0),
+                }
+            }
             Word::Endpoint {
                 contract, state, ..
             } => match from_word(word) {
@@ -148,7 +164,10 @@ pub(super) fn give_arguments(
         for (kind, &handle) in kinds[..i].iter().zip(handles.iter()) {
             match kind {
                 Word::Scalar => {}
-                Word::Block | Word::Tree => drop(thread.take_allocation(handle as u32)),
+                // Handle 0 names none.
+                Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree => {
+                    let _: Option<u32> = thread.take_allocation(handle as u32);
+                }
                 Word::Endpoint { .. } => sip.return_endpoint(handle as u32),
             }
         }

@@ -1,7 +1,7 @@
 //! Closing an endpoint: the messages queued there are freed in steps, and the endpoints in them
 //! closed in turn.
 
-use super::{Channel, End, from_word};
+use super::{Channel, End, arguments, from_word};
 use crate::ground::work::Work;
 use crate::object::exheap;
 use crate::object::set::Member;
@@ -67,7 +67,11 @@ pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) 
         for (kind, &word) in message.kinds.iter().zip(&message.words) {
             match kind {
                 Word::Scalar => {}
-                Word::Block | Word::Tree => exheap::free_later(word as u32, work),
+                Word::Block | Word::Tree | Word::OptionalBlock | Word::OptionalTree => {
+                    if let Some(index) = arguments::allocation_in(word) {
+                        exheap::free_later(index, work);
+                    }
+                }
                 Word::Endpoint { .. } => {
                     let end = from_word(word);
                     work.spend_items(end.map_or(1, |(channel, side)| close(channel, side, by)));

@@ -61,11 +61,7 @@ impl Generator<'_> {
             let number = i32::try_from(number).unwrap_or(i32::MAX);
             let arguments = self.arguments(m, &TokenStream::new());
             let owned = arguments.owned_words();
-            let count: usize = m
-                .arguments
-                .iter()
-                .map(|a| types::words(&a.ty, self.model))
-                .sum();
+            let count: usize = m.arguments.iter().map(|a| self.model.words(&a.ty)).sum();
             let passed = |limit: usize| {
                 let mut all = vec![handle.clone()];
                 if count <= limit {

@@ -48,11 +48,11 @@ impl Generator<'_> {
             all.types.push(types::rust(&a.ty, self.model, up));
             all.offsets.push(all.words);
             all.owning.push(match &a.ty {
-                Type::Scalar(_) | Type::Enum(_) => false,
+                Type::Scalar(_) | Type::Enum(_) | Type::Optional(_) => false,
                 Type::Struct(name) => self.model.structure(name).is_some_and(|s| !s.plain),
                 Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => true,
             });
-            all.words += types::words(&a.ty, self.model);
+            all.words += self.model.words(&a.ty);
         }
         all
     }
@@ -70,12 +70,7 @@ impl Generator<'_> {
         state
             .receives(side)
             .map(|t| &self.contract.messages[t.message])
-            .map(|m| {
-                m.arguments
-                    .iter()
-                    .map(|a| types::words(&a.ty, self.model))
-                    .sum()
-            })
+            .map(|m| m.arguments.iter().map(|a| self.model.words(&a.ty)).sum())
             .max()
             .unwrap_or(0)
     }

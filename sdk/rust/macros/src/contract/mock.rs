@@ -141,8 +141,28 @@ impl Generator<'_> {
             Content::Struct(name) => self.model.structure(name).is_some_and(|s| s.plain),
             Content::Scalar(_) | Content::Enum(_) => true,
         };
+        if ty.is_optional_block() {
+            let of = match ty.clone() {
+                Type::Vector { of, .. } => Type::Vector {
+                    of,
+                    optional: false,
+                },
+                Type::Record { of, .. } => Type::Record {
+                    of,
+                    optional: false,
+                },
+                other => other,
+            };
+            let (there, name) = (self.shown(&of, value), quote::format_ident!("{value}"));
+            return quote! {
+                match &#name {
+                    ::core::option::Option::Some(#name) => #there,
+                    ::core::option::Option::None => ::sing_sdk::host::debug(&::core::format_args!("None")),
+                }
+            };
+        }
         let plainly = match ty {
-            Type::Scalar(_) | Type::Enum(_) => quote!(&#value),
+            Type::Scalar(_) | Type::Enum(_) | Type::Optional(_) => quote!(&#value),
             Type::Struct(name) if plain(&Content::Struct(name.clone())) => quote!(&#value),
             Type::Vector {
                 of: Content::Scalar(Scalar::Char),

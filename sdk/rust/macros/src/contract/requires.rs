@@ -6,7 +6,7 @@ use super::types;
 use crate::names;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
-use sing_contract::model::{Condition, Content, Field, Kind, Message, Model, Scalar, Term, Type};
+use sing_contract::model::{Condition, Field, Kind, Message, Model, Term, Type, VALUE};
 
 /// The arguments that conditions speak of, in order.
 fn spoken_of(message: &Message) -> Vec<&Field> {
@@ -21,7 +21,9 @@ fn spoken_of(message: &Message) -> Vec<&Field> {
 fn collect<'a>(term: &'a Term, into: &mut Vec<&'a String>) {
     match term {
         Term::Int(_) | Term::Bool(_) | Term::Enum(..) => {}
-        Term::Value { path, .. } | Term::Length { path, .. } => into.extend(path.first()),
+        Term::Value { path, .. } | Term::Length { path, .. } | Term::Present { path, .. } => {
+            into.extend(path.first());
+        }
         Term::Not(inner) | Term::Negative(inner) => collect(inner, into),
         Term::Binary { left, right, .. } => {
             collect(left, into);
@@ -33,8 +35,12 @@ fn collect<'a>(term: &'a Term, into: &mut Vec<&'a String>) {
 /// Whether a length occurs in a term, which is not known while a program is compiled.
 fn counts(term: &Term) -> bool {
     match term {
-        Term::Length { .. } => true,
-        Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Value { .. } => false,
+        Term::Length { .. } | Term::Present { block: true, .. } => true,
+        Term::Int(_)
+        | Term::Bool(_)
+        | Term::Enum(..)
+        | Term::Value { .. }
+        | Term::Present { .. } => false,
         Term::Not(inner) | Term::Negative(inner) => counts(inner),
         Term::Binary { left, right, .. } => counts(left) || counts(right),
     }
@@ -99,7 +105,7 @@ pub(super) fn call(message: &Message, model: &Model, up: &TokenStream) -> TokenS
 
 fn owns(ty: &Type, model: &Model) -> bool {
     match ty {
-        Type::Scalar(_) | Type::Enum(_) => false,
+        Type::Scalar(_) | Type::Enum(_) | Type::Optional(_) => false,
         Type::Struct(name) => model.structure(name).is_some_and(|s| !s.plain),
         Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => true,
     }
@@ -191,11 +197,23 @@ fn checked(result: &TokenStream) -> TokenStream {
     }
 }
 
-/// The first name is the argument's, the others are fields'.
-fn places(path: &[String]) -> impl Iterator<Item = Ident> {
-    path.iter().enumerate().map(|(i, p)| match i {
-        0 => names::variable(p),
-        _ => names::ident(p),
+/// The value at the end of a path. The first name is the argument's, the others are fields', or stand
+/// for the value of what may be absent; if it is, there is no result.
+fn place(path: &[String]) -> TokenStream {
+    let names = path.iter().enumerate();
+    names.fold(TokenStream::new(), |of, (i, name)| match name.as_str() {
+        VALUE => {
+            let value = checked(&of);
+            quote!((#value))
+        }
+        name if i == 0 => {
+            let name = names::variable(name);
+            quote!(#name)
+        }
+        name => {
+            let name = names::ident(name);
+            quote!(#of.#name)
+        }
     })
 }
 
@@ -211,19 +229,23 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
             let (ty, value) = (names::ident(ty), names::ident(value));
             quote!((#up #ty::#value as i128))
         }
-        Term::Length { path, of } => {
-            let path = places(path);
-            match of {
-                Content::Scalar(Scalar::Char) => quote!((#(#path).*.block().len() as i128)),
-                _ => quote!((#(#path).*.len() as i128)),
+        Term::Length { path, optional, .. } => {
+            let of = place(path);
+            match optional {
+                true => quote!((#of.as_ref().map_or(0, |of| of.len()) as i128)),
+                false => quote!((#of.len() as i128)),
             }
         }
+        Term::Present { path, .. } => {
+            let of = place(path);
+            quote!(#of.is_some())
+        }
         Term::Value { path, kind } => {
-            let path = places(path);
+            let of = place(path);
             match kind {
-                Kind::Int | Kind::Enum(_) => quote!((#(#path).* as i128)),
-                Kind::Float => quote!((#(#path).* as f64)),
-                Kind::Bool | Kind::Char => quote!(#(#path).*),
+                Kind::Int | Kind::Enum(_) => quote!((#of as i128)),
+                Kind::Float => quote!((#of as f64)),
+                Kind::Bool | Kind::Char => of,
             }
         }
         Term::Not(inner) => {

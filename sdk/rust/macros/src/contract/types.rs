@@ -13,6 +13,7 @@ pub(super) fn rust(ty: &Type, model: &Model, up: &TokenStream) -> TokenStream {
             let name = names::ident(name);
             quote!(#up #name)
         }
+        Type::Optional(of) => present(content(of, up), true),
         Type::Vector {
             of: Content::Scalar(Scalar::Char),
             optional,
@@ -159,11 +160,7 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
         (false, false) => tree(s, &fields, &types),
         (false, true) => TokenStream::new(),
     };
-    let in_message = if s.optional {
-        TokenStream::new()
-    } else {
-        in_message(model, s, &fields, &types)
-    };
+    let in_message = in_message(model, s, &fields, &types);
     let in_cell = if s.plain {
         quote!(::sing_sdk::tracked_as_it_is! { [] #name; })
     } else {
@@ -232,7 +229,7 @@ fn in_message(
         .iter()
         .map(|f| {
             let here = at;
-            at += words(&f.ty, model);
+            at += model.words(&f.ty);
             here
         })
         .collect();
@@ -316,13 +313,5 @@ fn tree(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> Tok
                 }
             }
         }
-    }
-}
-
-/// Words that a value takes in a message.
-pub(super) fn words(ty: &Type, model: &Model) -> usize {
-    match ty {
-        Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),
-        _ => 1,
     }
 }
