@@ -18,6 +18,11 @@ pub fn hosted(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
+/// In the shells of emulated machines, of which each has the host's directories in its own way.
+pub fn pc(run: &Run) -> Result<Report> {
+    shell(run, &made(run)?, &[Machine::Microvm, Machine::Q35])
+}
+
 /// All programs on each machine, with files of the host and of our file system. They run in one system, so
 /// that a filter chooses machines.
 fn shell(run: &Run, place: &Place<'_>, machines: &[Machine]) -> Result<Report> {
