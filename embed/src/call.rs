@@ -4,7 +4,7 @@
 use crate::directory::{Access, Directory, Given, arguments};
 use crate::{Error, MOST_BYTES, System};
 use sing_calls::{Limits, NAME, Op, Outcome};
-use sing_hosted::{Asked, GivenDirectory, Pending, Reply};
+use sing_hosted::{Asked, GivenDirectories, GivenDirectory, Pending, Reply};
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ pub struct Process<'s> {
     program: Program<'s>,
     number: u64,
     /// The directories that it has, until it is dropped.
-    _given: Vec<GivenDirectory>,
+    _given: GivenDirectories,
 }
 
 /// A call that is under way: a future of its answer. Dropping it ends the call's process.
@@ -35,7 +35,7 @@ pub struct Call<'p> {
     program: &'p Program<'p>,
     pending: Result<Pending, Option<Error>>,
     /// The directories of its process, until it is over.
-    given: Vec<GivenDirectory>,
+    given: GivenDirectories,
     over: bool,
 }
 
@@ -151,9 +151,7 @@ impl<'s> Program<'s> {
     /// The directories for a process, each served.
     fn give(&self) -> Result<Given, Error> {
         let arguments = arguments(&self.name, &self.directories)?;
-        let give = |directory: &Directory| self.system.give(directory);
-        let all = self.directories.iter().map(give);
-        let all = all.collect::<Result<_, _>>()?;
+        let all = self.system.give(&self.directories)?;
         Ok(Given { all, arguments })
     }
 
@@ -170,7 +168,7 @@ impl<'s> Program<'s> {
                 let pending = given.with(asked, |asked| self.system.port().ask(asked));
                 (Ok(pending), given.all)
             }
-            Err(error) => (Err(Some(error)), Vec::new()),
+            Err(error) => (Err(Some(error)), GivenDirectories::default()),
         };
         Call {
             program: self,
@@ -180,7 +178,7 @@ impl<'s> Program<'s> {
         }
     }
 
-    fn result(&self, reply: Reply, given: &[GivenDirectory]) -> Result<Vec<u8>, Error> {
+    fn result(&self, reply: Reply, given: &GivenDirectories) -> Result<Vec<u8>, Error> {
         let program = || self.name.clone();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let bytes = reply.bytes;
@@ -252,7 +250,8 @@ impl Process<'_> {
     pub fn call(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         checked(Op::Ask, "", bytes)?;
         let port = self.program.system.port();
-        self.program.result(port.call(&self.asked(bytes)), &[])
+        self.program
+            .result(port.call(&self.asked(bytes)), &GivenDirectories::default())
     }
 
     /// The same without waiting: the call is under way when this returns, and is a future. A
@@ -310,7 +309,7 @@ impl Future for Call<'_> {
             Err(error) => Err(error.take().unwrap_or_else(|| this.program.system.ended())),
         };
         this.over = true;
-        this.given.clear();
+        drop(std::mem::take(&mut this.given));
         Poll::Ready(result)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use sing_calls::DIRECTORIES;
-use sing_hosted::{Asked, GivenDirectory, HostDirectory};
+use sing_hosted::{Asked, GivenDirectories, GivenDirectory, HostDirectory};
 use std::path::Path;
 
 /// The most bytes of a directory's name.
@@ -69,7 +69,7 @@ pub(crate) fn arguments(program: &str, directories: &[Directory]) -> Result<Vec<
 /// Directories that are served, to be given to one process.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
-    pub(crate) all: Vec<GivenDirectory>,
+    pub(crate) all: GivenDirectories,
     pub(crate) arguments: Vec<u8>,
 }
 

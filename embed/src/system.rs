@@ -4,7 +4,7 @@ use crate::directory::Directory;
 use crate::{Error, Program};
 use sing_calls::SERVING;
 use sing_hosted::embed::{Image, Running};
-use sing_hosted::{Config, Directories, GivenDirectory, Port};
+use sing_hosted::{Config, Directories, GivenDirectories, Port};
 use sing_image::system::SystemImage;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -94,9 +94,14 @@ impl System {
         self.running.port()
     }
 
-    /// Has a directory served for a process.
-    pub(crate) fn give(&self, directory: &Directory) -> Result<GivenDirectory, Error> {
-        let given = self.directories.give(&directory.0, self.port());
+    /// Has directories served for a process.
+    pub(crate) fn give(&self, directories: &[Directory]) -> Result<GivenDirectories, Error> {
+        let port = self.port();
+        if !directories.is_empty() && (port.is_elsewhere() || port.status().is_some()) {
+            return Err(self.ended());
+        }
+        let all = directories.iter().map(|directory| &directory.0);
+        let given = self.directories.give(all, port);
         given.map_err(|error| Error::Directory {
             path: error.path().into(),
             reason: error.reason(),

@@ -45,8 +45,8 @@ use console::Console;
 use devices::Devices;
 pub use devices::{
     AddressRange, Directories, DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket,
-    GivenDirectory, HostDirectory, HostSockets, MOST_DISKS, Network, NetworkError, RangeError,
-    SerialError, SerialLine, SocketsError,
+    GivenDirectories, GivenDirectory, HostDirectory, HostSockets, MOST_DISKS, Network,
+    NetworkError, RangeError, SerialError, SerialLine, SocketsError,
 };
 pub use load::ImageFile;
 use memory::Memory;

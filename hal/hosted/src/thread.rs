@@ -44,7 +44,12 @@ pub(crate) fn quiet_thread(
     run: impl FnOnce(Kernel) + Send + 'static,
 ) -> io::Result<Thread> {
     let kernel = Kernel::this();
-    thread_without_signals(name, stack, move || run(kernel))
+    thread_without_signals(name, stack, move || {
+        // The standard library's has no room for the report of a fault; it is there if Linux refuses
+        // this one. It stays mapped: these threads live as long as the machine.
+        let _ = alternate_stack();
+        run(kernel);
+    })
 }
 
 /// Starts a thread that takes no signals: it inherits a mask with all of them, but for the faults,
@@ -69,12 +74,7 @@ pub(crate) fn thread_without_signals(
     let started = thread::Builder::new()
         .name(name.into())
         .stack_size(stack)
-        .spawn(move || {
-            // The standard library's has no room for the report of a fault; it is there if Linux
-            // refuses this one.
-            let _ = alternate_stack();
-            run();
-        });
+        .spawn(run);
     // SAFETY: `before` was filled by the call above.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());

@@ -7,8 +7,10 @@
 //!
 //! Invariants:
 //! - No more than so many directories are open at a time, each with its share of the descriptors.
-//! - When a [`GivenDirectory`] has been dropped, its directory is closed; but what the host's file
-//!   system is doing for it then is waited for no longer than [`PATIENCE`], and closed behind it.
+//! - When [`GivenDirectories`] have been dropped, they are closed; but what the host's file system is
+//!   doing for them then is waited for no longer than [`PATIENCE`] for all, and closed behind it.
+//! - A process gets all its directories or none: those of two that are asked for at once do not keep
+//!   each other from both.
 
 use super::host_dir::Reason;
 use super::p9::Server;
@@ -21,11 +23,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Stack of a directory's thread, which may be lent to the system.
 const STACK: usize = 256 << 10;
-/// How long a directory that is given back waits for what the host is doing with it.
+/// How long directories that are given back wait for what the host is doing with them.
 const PATIENCE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -36,16 +38,20 @@ pub struct Directories {
     open: Arc<AtomicUsize>,
 }
 
-/// One that is open, counted.
-struct Open {
-    server: Server,
-    all: Arc<AtomicUsize>,
+/// A place for one of them.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.all.fetch_sub(1, SeqCst);
-    }
+/// One that is open.
+struct Open {
+    server: Server,
+    /// Dropped behind what is counted.
+    _place: Place,
 }
 
 /// What a directory's thread and its owner share.
@@ -68,23 +74,26 @@ impl Shared {
         open.is_some() && !reply.is_empty()
     }
 
-    /// Closes the directory; if the host is doing something with it for long, when that is over.
-    fn give_back(&self) {
+    /// Closes the directory; if the host is doing something with it that goes on until then, when that
+    /// is over.
+    fn give_back(&self, until: Instant) {
         self.given_back.store(true, SeqCst);
-        let mut left = PATIENCE;
         loop {
             match self.open.try_lock() {
                 Ok(mut open) => return *open = None,
                 Err(TryLockError::Poisoned(open)) => return *open.into_inner() = None,
-                Err(TryLockError::WouldBlock) if left.is_zero() => return,
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => return,
                 Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
             }
-            left = left.saturating_sub(LOOK);
         }
     }
 }
 
-/// A directory that is served, to be given to one process. Dropping it takes it from that.
+/// Directories that are served, to be given to one process. Dropping them takes them from that.
+#[derive(Debug, Default)]
+pub struct GivenDirectories(Vec<GivenDirectory>);
+
+/// One of them.
 pub struct GivenDirectory {
     port: Arc<Port>,
     number: u64,
@@ -107,26 +116,46 @@ impl Directories {
         Directories { most, open }
     }
 
-    /// Opens a directory and has it served, for a process that is asked for next. `at` of the
-    /// directory says nothing here.
+    /// Opens directories and has them served, for a process that is asked for next. Their `at` says
+    /// nothing here.
     ///
     /// # Errors
-    /// If it cannot be opened, or too many are.
-    pub fn give(
+    /// If one cannot be opened, or too many are.
+    pub fn give<'d>(
+        &self,
+        directories: impl ExactSizeIterator<Item = &'d HostDirectory>,
+        port: &Arc<Port>,
+    ) -> Result<GivenDirectories, DirectoryError> {
+        let count = directories.len();
+        let mut directories = directories.peekable();
+        let mut given = GivenDirectories::default();
+        let Some(first) = directories.peek() else {
+            return Ok(given);
+        };
+        let room = |open: usize| Some(open + count).filter(|open| *open <= self.most);
+        if self.open.fetch_update(SeqCst, SeqCst, room).is_err() {
+            let reason = Reason::TooMany(self.most);
+            return Err(DirectoryError::new(&first.path, reason));
+        }
+        let places: Vec<Place> = (0..count).map(|_| Place(Arc::clone(&self.open))).collect();
+        for (directory, place) in directories.zip(places) {
+            given.0.push(self.give_one(directory, place, port)?);
+        }
+        Ok(given)
+    }
+
+    fn give_one(
         &self,
         directory: &HostDirectory,
+        place: Place,
         port: &Arc<Port>,
     ) -> Result<GivenDirectory, DirectoryError> {
         let error = |reason| DirectoryError::new(&directory.path, reason);
         let root = Root::open(&directory.path, directory.read_only);
         let root = root.map_err(|e| error(Reason::Open(e)))?;
-        let room = |open| (open < self.most).then_some(open + 1);
-        if self.open.fetch_update(SeqCst, SeqCst, room).is_err() {
-            return Err(error(Reason::TooMany(self.most)));
-        }
         let open = Open {
             server: Server::new(root, self.most).within(MOST as u32),
-            all: Arc::clone(&self.open),
+            _place: place,
         };
         let shared = Arc::new(Shared {
             open: Mutex::new(Some(open)),
@@ -142,18 +171,23 @@ impl Directories {
             made: Mutex::new(Some(made)),
             shared: Arc::clone(&shared),
         };
-        let (port, number) = (Arc::clone(port), given.number);
+        let (own, number) = (Arc::clone(port), given.number);
         let first = if directory.read_only { READS } else { CHANGES };
         thread_without_signals("directory", STACK, move || {
-            serve(&shared, &port, number, first);
+            serve(&shared, &own, number, first);
         })
-        .map_err(|e| error(Reason::Thread(e)))?;
+        .map_err(|e| {
+            port.tell(Op::Close, number);
+            error(Reason::Thread(e))
+        })?;
         Ok(given)
     }
 }
 
 /// Serves a directory until nobody has it any more.
 fn serve(shared: &Shared, port: &Arc<Port>, number: u64, first: &[u8]) {
+    // Whatever ends this thread, nobody waits for its replies.
+    let _over = Over(shared, port, number);
     let mut reply = first.to_vec();
     loop {
         let asked = port.call(&Asked {
@@ -165,9 +199,46 @@ fn serve(shared: &Shared, port: &Arc<Port>, number: u64, first: &[u8]) {
             break;
         }
     }
-    shared.give_back();
-    // A server that has said nonsense is of no use to anybody.
-    port.tell(Op::Close, number);
+}
+
+/// The end of a directory's thread.
+struct Over<'a>(&'a Shared, &'a Port, u64);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let Over(shared, port, number) = self;
+        shared.give_back(Instant::now() + PATIENCE);
+        // A server that has said nonsense is of no use to anybody.
+        port.tell(Op::Close, *number);
+    }
+}
+
+impl GivenDirectories {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each of them, in the order in which they were asked for.
+    pub fn iter(&self) -> impl Iterator<Item = &GivenDirectory> {
+        self.0.iter()
+    }
+}
+
+impl Drop for GivenDirectories {
+    fn drop(&mut self) {
+        // In a fork their threads are not there, and might have had the locks.
+        let is_here = |one: &&GivenDirectory| !one.port.is_elsewhere();
+        for one in self.0.iter().filter(is_here) {
+            one.shared.given_back.store(true, SeqCst);
+            one.port.tell(Op::Close, one.number);
+        }
+        let until = Instant::now() + PATIENCE;
+        for one in self.0.iter().filter(is_here) {
+            one.shared.give_back(until);
+        }
+    }
 }
 
 impl GivenDirectory {
@@ -188,16 +259,5 @@ impl GivenDirectory {
         let Reply { outcome, bytes } = made?.wait();
         let text = || String::from_utf8_lossy(&bytes).into_owned();
         (outcome == Some(Outcome::NotMade)).then(text)
-    }
-}
-
-impl Drop for GivenDirectory {
-    fn drop(&mut self) {
-        // In a fork its thread is not there, and might have had the lock.
-        if self.port.is_elsewhere() {
-            return;
-        }
-        self.port.tell(Op::Close, self.number);
-        self.shared.give_back();
     }
 }

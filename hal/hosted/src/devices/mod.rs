@@ -73,7 +73,7 @@ mod turns;
 mod turns_tests;
 mod window;
 
-pub use call_dir::{Directories, GivenDirectory};
+pub use call_dir::{Directories, GivenDirectories, GivenDirectory};
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};

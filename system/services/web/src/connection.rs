@@ -125,8 +125,8 @@ fn leave(server: &Server, slot: usize) -> Handle {
 
 /// Ends a connection whose last answer is given; it makes way meanwhile.
 fn close(server: &Server, slot: usize, wire: Wire) {
-    server.slots.ends(slot);
-    wire.close(leave(server, slot));
+    server.slots.waits(slot);
+    wire.close(leave(server, slot), || server.slots.ends(slot));
 }
 
 /// Waits for the next request.

@@ -228,11 +228,12 @@ impl Wire {
 
     /// Ends this side's direction, and the connection when the client has ended its own, or has not
     /// for a while, or `leave` is set. What it sends meanwhile is passed over, so that it gets the
-    /// last answer.
-    pub fn close(mut self, leave: Handle) {
+    /// last answer. `sent` is called when that has gone.
+    pub fn close(mut self, leave: Handle, sent: impl FnOnce()) {
         if self.settle_unless(leave, Pace::new(uptime()), 0).is_err() {
             return self.abort();
         }
+        sent();
         let end = uptime() + LINGER;
         self.output = Sink::Gone;
         while self.input.is_some() {

@@ -28,6 +28,8 @@ struct Call {
     answer: Vec<u8>,
     /// It has written more than an answer may have.
     is_long: bool,
+    /// There was no memory for something that it has written.
+    is_short: bool,
 }
 
 static CALL: Local<Call> = Local::new();
@@ -45,9 +47,12 @@ impl Stream for Stdout {
                 return Err(Errno::Fbig);
             }
             if call.answer.try_reserve(block.len()).is_err() {
+                call.is_short = true;
                 return Err(Errno::Nomem);
             }
-            call.answer.extend_from_slice(&block.to_vec());
+            let at = call.answer.len();
+            call.answer.resize(at + block.len(), 0);
+            block.block().read(0, &mut call.answer[at..]);
             Ok(())
         })
     }
@@ -80,6 +85,7 @@ pub fn world(
             asked,
             answer: Vec::new(),
             is_long: false,
+            is_short: false,
         });
     });
     let mut words = arguments.into_iter();
@@ -140,10 +146,10 @@ pub fn end(status: i32) {
                 "it has written nothing on its standard output, and an answer has a byte at least"
             ),
         ),
-        Ok(answer) => {
+        Ok(answer) if !call.is_short => {
             let _ended = call.asked.send_answer(answer);
         }
         // The host is told that memory is short, as it has been refused.
-        Err(_) => process::exit(crate::NOT_THERE),
+        _ => process::exit(crate::NOT_THERE),
     }
 }

@@ -247,6 +247,9 @@ pub(super) fn make(
     served: impl Fn(u64) -> Option<&'static Channel>,
 ) -> Result<Made, Why> {
     let image = installed(request.name)?;
+    if request.directories.len() > DIRECTORIES {
+        return Err(Why::Directory);
+    }
     let mut startup = Startup::NONE;
     for (i, number) in request.directories.iter().enumerate() {
         let is = |e: &StartupEndpoint| e.side == Side::Imp && e.many;
