@@ -25,6 +25,9 @@ impl Judged {
     }
 }
 
+/// Bytes of the path to a word, beyond which only its ends are told.
+const LONGEST_NAME: usize = 512;
+
 /// A number among the words of a message.
 struct Place<'a> {
     path: Vec<&'a str>,
@@ -94,9 +97,16 @@ fn absent_or_present(optional: &Place<'_>, places: &[Place<'_>], model: &Model) 
         of(part.word, &mut |step| absent.push(step));
         absent.extend([Step::Equal, Step::And]);
         // Those of a part that may itself be absent, that part judges.
-        if part.within.last() == Some(&optional.word) && !holds_zero(&part.ty, model) {
-            of(part.word, &mut |step| present.push(step));
-            present.extend([Step::Differ, Step::And]);
+        if part.within.last() == Some(&optional.word)
+            && let Some(repr) = without_zero(&part.ty, model)
+        {
+            // As wide as its values are looked at: what is above them means nothing.
+            present.extend([
+                Step::Word(part.word, read(repr)),
+                Step::Number(0),
+                Step::Differ,
+                Step::And,
+            ]);
         }
     }
     absent.extend(present);
@@ -104,15 +114,39 @@ fn absent_or_present(optional: &Place<'_>, places: &[Place<'_>], model: &Model) 
     absent
 }
 
-/// Whether a word of this type may be 0.
-fn holds_zero(ty: &Type, model: &Model) -> bool {
-    match ty {
-        Type::Enum(name) => {
-            let values = model.enumeration(name).map(|e| &e.values);
-            values.is_none_or(|v| v.iter().any(|v| v.2 == 0))
-        }
-        _ => true,
-    }
+/// The scalar of an enum that has no value of the number 0.
+fn without_zero(ty: &Type, model: &Model) -> Option<Scalar> {
+    let Type::Enum(name) = ty else {
+        return None;
+    };
+    let e = model.enumeration(name)?;
+    e.values.iter().all(|v| v.2 != 0).then_some(e.repr)
+}
+
+/// What the conditions of a message's types take, in operations: for each word that is judged, the
+/// steps of its test and the names that lead to it.
+pub(crate) fn cost_of_types(message: &Message, model: &Model) -> usize {
+    let cost = |place: &Place<'_>| {
+        let judged = matches!(
+            &*place.ty,
+            Type::Optional(_)
+                | Type::Enum(_)
+                | Type::Scalar(Scalar::Bool | Scalar::Char | Scalar::F32)
+        );
+        let own = if judged {
+            1 + place.name_bytes() / 32
+        } else {
+            0
+        };
+        // Each of those of which it is a part looks at it.
+        let optional = if matches!(&*place.ty, Type::Optional(_)) {
+            8
+        } else {
+            0
+        };
+        own + optional + 8 * place.within.len()
+    };
+    places(message, model).iter().map(cost).sum()
 }
 
 /// Whether a condition is small enough to be judged at each send.
@@ -214,13 +248,24 @@ impl<'a> Walk<'a> {
 }
 
 impl Place<'_> {
-    /// Its name, for people.
+    fn name_bytes(&self) -> usize {
+        self.path.iter().map(|part| part.len() + 1).sum()
+    }
+
+    /// Its name, for people: without its middle if it is very long.
     fn name(&self) -> String {
-        let parts = self.path.iter().map(|part| match *part {
-            VALUE => "Value",
-            name => name,
-        });
-        parts.collect::<Vec<_>>().join(".")
+        let of = |part: &&'_ str| {
+            match *part {
+                VALUE => "Value",
+                name => name,
+            }
+            .to_string()
+        };
+        let long = self.name_bytes() > LONGEST_NAME;
+        match self.path.as_slice() {
+            [first, .., last] if long => format!("{}...{}", of(first), of(last)),
+            all => all.iter().map(of).collect::<Vec<_>>().join("."),
+        }
     }
 
     /// Pushes the number in its word, without a result where it is absent.

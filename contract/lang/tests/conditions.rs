@@ -275,6 +275,7 @@ fn values_that_may_be_absent_are_there_or_zeros() {
         ("Z?", vec![1, 2], false),
         ("E?", vec![0, 0], true),
         ("E?", vec![1, 0], false),
+        ("E?", vec![1, 0x100], false),
         ("E?", vec![1, minus], true),
         ("E?", vec![0, minus], false),
         ("Inner?", vec![0, 0, 0, 0], true),

@@ -211,7 +211,7 @@ fn contract(
         queue: [0, 0],
         span: c.name.span,
     };
-    budget.made(&contract)?;
+    budget.made(&contract, model)?;
     Ok(Some(contract))
 }
 

@@ -7,7 +7,7 @@
 use crate::ast::{self, Item};
 use crate::conditions;
 use crate::diagnostic::Diagnostic;
-use crate::model::Contract;
+use crate::model::{Contract, Model};
 use sing_image::limits::{CONTRACTS, Limit};
 use std::collections::HashMap;
 
@@ -109,11 +109,13 @@ impl Budget {
     }
 
     /// Pays for a contract that has been made.
-    pub(super) fn made(&mut self, c: &Contract) -> Result<(), Box<Diagnostic>> {
+    pub(super) fn made(&mut self, c: &Contract, model: &Model) -> Result<(), Box<Diagnostic>> {
         let states = c.states.len();
         let places = states * c.messages.len();
         let conditions = c.messages.iter().flat_map(|m| &m.requires);
-        let operations = conditions.map(|c| conditions::size(&c.term)).sum();
+        let required: usize = conditions.map(|c| conditions::size(&c.term)).sum();
+        let of_types = |m| conditions::cost_of_types(m, model);
+        let operations = required + c.messages.iter().map(of_types).sum::<usize>();
         for (left, cost, most, what) in [
             (&mut self.states, states, MAX_STATES, "states"),
             (

@@ -43,7 +43,7 @@ pub(super) fn resolve(
         };
         budget.narrow(n)?;
         if let Some(contract) = narrow(n, of, found) {
-            budget.made(&contract)?;
+            budget.made(&contract, model)?;
             model.add_contract(contract);
         }
     }

@@ -68,19 +68,15 @@ pub(super) fn pack(ty: &Type, value: &str, model: &Model, at: &mut usize, out: &
         let _ = writeln!(out, "  sing_words[{at}] = {value}.has_value;");
         *at += 1;
         let first = *at;
-        pack(
-            &of.clone().into(),
-            &format!("{value}.value"),
-            model,
-            at,
-            out,
-        );
+        // Nobody need have set the value of one that is absent.
+        let _ = writeln!(out, "  if ({value}.has_value) {{");
+        let content = format!("{value}.value");
+        pack(&of.clone().into(), &content, model, at, out);
+        let _ = writeln!(out, "  }} else {{");
         for word in first..*at {
-            let _ = writeln!(
-                out,
-                "  sing_words[{word}] = {value}.has_value ? sing_words[{word}] : 0;"
-            );
+            let _ = writeln!(out, "  sing_words[{word}] = 0;");
         }
+        let _ = writeln!(out, "  }}");
         return;
     }
     let bits = match ty {

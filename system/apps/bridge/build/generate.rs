@@ -5,7 +5,8 @@
 //! the same elsewhere: numbers, truth values, blocks of bytes and texts. An endpoint has its other
 //! side on this machine, so a contract that passes one on is refused.
 
-use sing_image::contract::{Condition, ContractTable, Message, identities};
+use sing_contract::Contracts;
+use sing_image::contract::{Message, identities};
 use sing_image::manifest::Side;
 use std::fmt::Write;
 
@@ -36,7 +37,15 @@ const TYPES: [(&str, &str); 22] = [
 ];
 
 /// The code for one contract of these, or why it cannot be carried.
-pub fn code(tables: &[ContractTable], name: &str, module: &str) -> Result<String, String> {
+pub fn code(contracts: &Contracts, name: &str, module: &str) -> Result<String, String> {
+    let tables = contracts.tables();
+    let tables = tables.as_slice();
+    let declared = contracts.model.contract(name);
+    let requires = |message: &str| {
+        let mut messages = declared.into_iter().flat_map(|contract| &contract.messages);
+        messages.any(|m| m.name == message && !m.requires.is_empty())
+    };
+    let types = |message| types(name, message, requires);
     let missing = || format!("{name}: no such contract in its file");
     let at = tables
         .iter()
@@ -63,7 +72,7 @@ pub fn code(tables: &[ContractTable], name: &str, module: &str) -> Result<String
                 )));
             }
             match table.step(asked, tag as u16, Side::Exp) {
-                Some(next) if next == ready => answers.push((answer, types(name, answer)?)),
+                Some(next) if next == ready => answers.push((answer, types(answer)?)),
                 Some(_) => {
                     return Err(refuse(&format!(
                         "{} does not lead back to Ready",
@@ -74,7 +83,7 @@ pub fn code(tables: &[ContractTable], name: &str, module: &str) -> Result<String
             }
         }
         let state = table.states[usize::from(asked)].replace('\'', "_");
-        requests.push((message, types(name, message)?, state, answers));
+        requests.push((message, types(message)?, state, answers));
     }
     if requests.is_empty() {
         return Err(refuse("it has no requests"));
@@ -83,7 +92,11 @@ pub fn code(tables: &[ContractTable], name: &str, module: &str) -> Result<String
 }
 
 /// Rust's types of a message's arguments.
-fn types<'a>(contract: &str, message: &'a Message) -> Result<Vec<(&'a str, &'static str)>, String> {
+fn types<'a>(
+    contract: &str,
+    message: &'a Message,
+    requires: impl Fn(&str) -> bool,
+) -> Result<Vec<(&'a str, &'static str)>, String> {
     let refuse = |why: &str| {
         format!(
             "{contract} cannot be carried to another machine: {} {why}",
@@ -96,9 +109,9 @@ fn types<'a>(contract: &str, message: &'a Message) -> Result<Vec<(&'a str, &'sta
              endpoint under a name of its own",
         ));
     }
-    // That words are values of their types holds for every value that the bridge makes.
-    let required = |c: &Condition| !c.text.contains(" is a value of ");
-    if message.conditions.iter().any(required) {
+    // That words are values of their types holds for every value that the bridge makes; what the kernel
+    // does not judge, the sender does, and ends.
+    if requires(&message.name) {
         return Err(refuse(
             "requires something of its arguments, which a bridge cannot judge; have the service answer \
              what it does not take",
@@ -287,8 +300,8 @@ mod tests {
              contract S {{ out message Success(); {messages}
                state Start: Success! -> Ready; state Ready: {ready} -> Ready; }}"
         );
-        let tables = sing_contract::compile(&text).expect("a contract");
-        code(&tables, "S", "crate")
+        let contracts = sing_contract::load(&text).expect("a contract");
+        code(&contracts, "S", "crate")
     }
 
     #[test]
@@ -299,6 +312,15 @@ mod tests {
             ("in message R(int x) requires x > 0;", "requires something"),
             (
                 "in message R(int? x) requires !x.HasValue || x.Value > 0;",
+                "requires something",
+            ),
+            // Not judged by the kernel, but by the sender.
+            (
+                "in message R(byte[]? in ExHeap b) requires b.HasValue;",
+                "requires something",
+            ),
+            (
+                "in message R(byte[] in ExHeap b) requires b.Length > 3;",
                 "requires something",
             ),
             ("in message R(Q q);", "of type Q"),

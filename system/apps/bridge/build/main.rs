@@ -28,14 +28,14 @@ fn main() {
     for (file, name, module) in CONTRACTS {
         println!("cargo::rerun-if-changed={file}");
         let contracts = sing_contract::load_file(Path::new(file));
-        let tables = match contracts {
-            Ok(contracts) => contracts.tables(),
+        let contracts = match contracts {
+            Ok(contracts) => contracts,
             Err(faults) => {
                 let first = faults.first().map(|f| format!("{f:?}")).unwrap_or_default();
                 fail(&format!("{file}: {first}"))
             }
         };
-        match generate::code(&tables, name, module) {
+        match generate::code(&contracts, name, module) {
             Ok(code) => text += &code,
             Err(reason) => fail(&reason),
         }
