@@ -37,7 +37,12 @@ fn main() -> ExitCode {
     let status = match args::parse(std::env::args_os()) {
         Ok(command) => run(command),
         Err(message) => {
-            output::complain(format!("sing: {message}\nTry `sing help`."));
+            let first = std::env::args().nth(1).unwrap_or_default();
+            let of = args::help::COMMANDS
+                .iter()
+                .find(|about| about.name == first);
+            let of = of.map_or(String::new(), |about| format!(" {}", about.name));
+            output::complain(format!("sing: {message}\nTry `sing help{of}`."));
             2
         }
     };

@@ -69,6 +69,12 @@ impl Request {
                 "there can be {DIRECTORIES} directories; give one above several of them"
             ));
         }
+        if let Some((other, _)) = self.directories.iter().find(|(_, at)| at == guest) {
+            let other = other.display();
+            return Err(format!(
+                "{other} is at {guest} already; HOST::GUEST puts it elsewhere"
+            ));
+        }
         self.directories.push((host.into(), guest.into()));
         Ok(())
     }

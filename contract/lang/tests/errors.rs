@@ -45,6 +45,7 @@ const CASES: &[(&str, &str, &str)] = &[
      "cannot be imported here", "\"x.contract\""),
     ("contract C { in message M(C.Imp:S? a); state S: M? -> closed; }", "an endpoint cannot be absent", "C.Imp:S?"),
     ("contract C { in message M(int?[] in ExHeap a); }", "write `int[]? in ExHeap`", "int?["),
+    ("contract C { in message M(int[] in ExHeap? a); }", "`byte[]? in ExHeap`", "?"),
     ("rep struct S { byte?* in ExHeap a; }", "a rep struct with a field `byte?`", "byte?*"),
     // Types.
     ("rep struct S { S? a; }", "contains itself", "S"),

@@ -207,6 +207,11 @@ impl Cache {
         })
     }
 
+    /// Where it is.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
     /// The path of what is kept under a name, for people.
     pub fn path(&self, key: &Key) -> PathBuf {
         self.place.join(key.file())

@@ -37,7 +37,11 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     let cache = kept.cache_unless(|cache| {
         let reached = cache.is_within_reach(directories);
         if reached {
-            say("compiled programs are not kept, as it may write where they are".into());
+            complain(format!(
+                "sing: {shown}: compiled anew each time: --dir leads to {}, where compiled programs are kept; name \
+                 a directory that does not",
+                cache.place().display()
+            ));
         }
         reached
     });

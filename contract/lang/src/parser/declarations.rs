@@ -370,6 +370,12 @@ impl Parser<'_> {
                 return self.fail(diagnostic);
             }
             self.next();
+        } else if self.is_word("ExHeap") && matches!(self.peek_second(), Token::Sign("?")) {
+            self.next();
+            let diagnostic = self
+                .unexpected("a name")
+                .help("a block that may be absent has its `?` before `in`: `byte[]? in ExHeap`");
+            return self.fail(diagnostic);
         }
         Ok(())
     }

@@ -222,7 +222,14 @@ fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
                 format!("{ty} has no field {name}"),
                 "no such field",
                 *span,
-            ));
+            )
+            .help(match *name {
+                HAS_VALUE | VALUE_OF => {
+                    "what may be absent has `?` behind its type, and none of these is said of anything else"
+                }
+                _ => "a rep struct has fields, and a vector a `Length`",
+            })
+            .into());
         };
         names.push(field.name.clone());
         ty = Cow::Borrowed(&field.ty);

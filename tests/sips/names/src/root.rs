@@ -1,6 +1,7 @@
 //! What is mounted at the root of a name space, with a name server of our own, whose system we are.
 
 use crate::{Check, Test, found, is};
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -22,14 +23,47 @@ pub const ALL: &[Test] = &[
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 
 /// A name server that ends with its last client, and the channel that it has from the start.
-fn private() -> Result<Names, Error> {
+struct Private {
+    names: Names,
+    // Dropped behind the channel.
+    _server: Ending,
+}
+
+impl Deref for Private {
+    type Target = Names;
+
+    fn deref(&self) -> &Names {
+        &self.names
+    }
+}
+
+impl DerefMut for Private {
+    fn deref_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
+}
+
+/// Is paid from this program's budget, which has no room for the next one beside it: when this has been
+/// dropped, it has ended.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.join_within(Duration::from_secs(5).into());
+    }
+}
+
+fn private() -> Result<Private, Error> {
     let (imp, exp) = NamespaceContract::new_channel()?;
-    Child::of("nameserver")
+    let server = Child::of("nameserver")
         .args(["nameserver"])
         .endpoint("clients", exp)
-        .start()?
-        .detach()?;
-    Names::new(imp)
+        .start()?;
+    server.detach()?;
+    Ok(Private {
+        names: Names::new(imp)?,
+        _server: Ending(server),
+    })
 }
 
 /// Answers a Find with one name.
