@@ -102,10 +102,12 @@ a .system file says so itself). --svg: draws the first run. --json: the result f
     About {
         name: "boot",
         summary: "runs a system image as a process of this machine",
-        usage: "sing boot [OPTION]... IMAGE [ARGUMENT...]",
+        usage: "\
+sing boot [--disk FILE[,ro][,nvme]]... [--dir HOST::PATH[,rw]]... [--net NET]... [--serial FILE|unix:PATH]
+    [--display unix:PATH] [--memory-limit BYTES] [--measure] [--no-preemption] [--perf-map] IMAGE [ARGUMENT...]",
         text: "\
-The hosted kernel, which is in a command that `cargo install --locked --path sing` has made. `sing boot --help` lists its
-options there.",
+The hosted kernel, in this command or beside it, runs the system; the arguments go to the programs that its manifest says.
+`sing boot --help` has each option in full, those for tests, and what the exit statuses from 160 on mean.",
     },
     About {
         name: "gdb",
@@ -157,7 +159,7 @@ guard: memory accesses are bounded by guard pages; explicit: by tests. Where the
 information, the image keeps the lines of its text, which crash reports name. Functions that nothing can call are left
 out of the code, unless --unreached keep says otherwise.
 --checks none leaves out tests of bounds, of signatures and of the stack, to measure what they cost. The program can then
-do anything, so a system refuses the image unless it was started with --measure.
+do anything, so a system refuses the image unless it was started for measuring (`sing help boot`).
 The code of functions is kept for the next time, where `sing run` keeps programs, unless --no-cache: of a program that
 has changed a little, only the functions that have changed are compiled. -v says how many.",
     },
@@ -321,6 +323,11 @@ mod tests {
             for line in about.page().lines() {
                 assert!(line.len() <= 130, "{line}");
             }
+        }
+        // Those of other commands are none of theirs, though their pages speak of them.
+        for (name, foreign) in [("boot", "--locked"), ("compile", "--measure")] {
+            let options = find(name).map(About::options).unwrap_or_default();
+            assert!(!options.contains(&foreign), "{name}: {options:?}");
         }
         let options = find("run").map(About::options).unwrap_or_default();
         assert_eq!(
