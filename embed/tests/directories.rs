@@ -300,18 +300,26 @@ fn directories_are_given_back_when_their_process_is_gone() {
         std::thread::sleep(Duration::from_millis(1));
     }
     // More than may be served at a time have come and gone: none is left in the system. Nor do their
-    // threads leave mappings behind, once the allocator has what it wants for as many as there are.
+    // threads leave mappings behind: the C library keeps some stacks, for as many as there were at a time,
+    // and then no more.
     let maps = || {
         fs::read_to_string("/proc/self/maps")
             .unwrap()
             .lines()
             .count()
     };
-    let before = maps();
-    for _ in 0..200 {
-        assert_eq!(program.call(b"names").unwrap(), b"/work");
-    }
-    assert!(maps() < before + 100, "{before} mappings, then {}", maps());
+    let grown = |_| {
+        let before = maps();
+        for _ in 0..200 {
+            assert_eq!(program.call(b"names").unwrap(), b"/work");
+        }
+        maps().saturating_sub(before)
+    };
+    let grown: Vec<usize> = (0..10).map(grown).collect();
+    assert!(
+        grown.iter().any(|more| *more < 20),
+        "{grown:?} mappings more"
+    );
 }
 
 #[test]
