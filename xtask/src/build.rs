@@ -4,9 +4,11 @@ use crate::project::{Maker, Program, Project};
 use crate::{cargo, clang, toolchain};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// The host binaries that every run of the system needs. They are always built together, so that
@@ -15,10 +17,16 @@ use std::thread;
 /// change of one.
 const TOOLS: [&str; 2] = ["sing-cli", "sing-hosted"];
 
-/// Builds `sing` and the hosted kernel, once in each run of xtask.
+/// Builds `sing` and the hosted kernel. In each run of xtask that is once, and again when somebody else has
+/// put others in their place: `cargo test` for the whole workspace makes a `sing` with all that it carries.
 pub fn tools(project: &Project) -> Result<()> {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if !DONE.load(Ordering::Relaxed) {
+    static BUILT: Mutex<Option<[Which; 2]>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let there = || {
+        let which = |name| which(&project.host_binary(name));
+        Some([which("sing")?, which("singularity")?])
+    };
+    if built.is_none() || *built != there() {
         let mut arguments = vec!["build", "--release", "--no-default-features"];
         arguments.extend(["--features", "sing-cli/kernel"]);
         for package in TOOLS {
@@ -26,9 +34,17 @@ pub fn tools(project: &Project) -> Result<()> {
         }
         let what = format!("building {}", TOOLS.join(" and "));
         cargo::build(&project.root, &arguments, &what)?;
-        DONE.store(true, Ordering::Relaxed);
+        *built = there();
     }
     Ok(())
+}
+
+/// Which file a program is: its inode and the time of its last change.
+type Which = (u64, i64, i64);
+
+fn which(program: &Path) -> Option<Which> {
+    let about = std::fs::metadata(program).ok()?;
+    Some((about.ino(), about.mtime(), about.mtime_nsec()))
 }
 
 /// Builds binaries for this machine (packages of the workspace), optimised.
