@@ -209,7 +209,7 @@ impl<'s> Program<'s> {
                 report: text(&bytes),
             }),
             Some(Outcome::NotMade) => {
-                // What was in the way of a directory was so of the process, too.
+                // A directory that could not be served is the reason, rather than what the kernel says of the process.
                 let refused = given.iter().find_map(GivenDirectory::refusal);
                 Err(Error::NotMade(match refused {
                     Some(why) => format!("{}: no directory for it: {why}", self.name),

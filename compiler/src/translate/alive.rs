@@ -48,7 +48,7 @@ fn is_constant(func: &Function, inst: Inst) -> bool {
 /// A place in a block: the number of its instructions up to there, without constants.
 type Place = (Block, u32);
 
-/// Where the instructions of a function are, and from where its blocks are reached.
+/// The places of a function's instructions, and the branches that lead to its blocks.
 struct Places {
     of_inst: SecondaryMap<Inst, Place>,
     ends: SecondaryMap<Block, u32>,
@@ -98,7 +98,7 @@ impl Uses {
             let blocks = func.layout.blocks();
             blocks.flat_map(|block| func.layout.block_insts(block))
         };
-        // Where the next use of each goes: first, where its uses begin.
+        // The place of the next use of each value; at first, that where its uses begin.
         let mut ends = vec![0; func.dfg.num_values()];
         for value in insts().flat_map(|inst| func.dfg.inst_values(inst)) {
             ends[value.index()] += 1;

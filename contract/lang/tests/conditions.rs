@@ -30,8 +30,8 @@ const ARGUMENTS: [(&str, &str); 9] = [
     ("bool?", "i"),
 ];
 
-/// What of an argument that may be absent a condition speaks of, behind the arguments that are always
-/// there.
+/// The terms by which conditions speak of arguments that may be absent; these stand behind those that are
+/// always there.
 const PERHAPS: [&str; 4] = ["h.Value", "h.HasValue", "i.Value", "i.HasValue"];
 
 /// The value of an argument in its word; `g.y`, the second word of `g`, is a byte. None if it is

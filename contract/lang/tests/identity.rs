@@ -232,8 +232,8 @@ fn what_may_be_absent_shows() {
     }
 }
 
-/// What a contract is has nothing to do with the version of what reads it: those of programs that
-/// were made before stay what they are.
+/// A contract's identity does not depend on the version of the compiler that reads it: the contracts of
+/// programs that were made before stay the same.
 #[test]
 fn the_identity_of_a_contract_stays() {
     let known = known(&["

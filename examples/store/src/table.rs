@@ -58,7 +58,7 @@ fn owned(text: &str) -> Result<String, Reason> {
     Ok(copy)
 }
 
-/// What a subscriber is still to be told: the places of keys, whose last values the table has. However
+/// The news that a subscriber is still to be told: the places of keys, whose last values the table has. However
 /// slow the subscriber is, it costs no more than a few bytes a key.
 pub struct News {
     prefix: String,

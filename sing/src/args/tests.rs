@@ -164,6 +164,7 @@ fn what_is_wrong_is_said() {
         ("new", "name a folder"),
         ("new a b", "\"b\""),
         ("new --shell a", "--shell"),
+        ("run --dir a::/x --dir b::/x m", "a is at /x already"),
         ("build a", "\"a\""),
         ("completions", "bash, zsh or fish"),
         ("completions tcsh", "bash, zsh and fish"),

@@ -59,7 +59,7 @@ pub fn find(name: &str) -> Option<&'static Kernel> {
 pub struct Measured {
     /// The least that a run took: runs that were disturbed took longer.
     pub least: u64,
-    /// What a run took in the stretch of runs that was disturbed least, of stretches of [`STRETCH`].
+    /// The mean of a run in the least disturbed stretch of runs, of those that take [`STRETCH`].
     pub stretch: u64,
     /// What each run computed.
     pub result: u64,
