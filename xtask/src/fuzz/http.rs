@@ -15,7 +15,7 @@ use crate::network::Network;
 use crate::project::Project;
 use crate::system::session::Session;
 use crate::test::systems::launch;
-use crate::test::tcp::free_port;
+use crate::test::tcp::{free_port, tell};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -420,8 +420,7 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
         seed = seed.wrapping_add(count);
     }
     // It ends in any case.
-    let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, control))
-        .and_then(|mut stream| stream.read(&mut [0; 1]));
+    let _ = tell(control);
     let (output, ended) = session.finish(Instant::now() + PATIENCE);
     for word in ["failed       0\n", "busy         0\n", "swept\n"] {
         if !output.contains(word) {

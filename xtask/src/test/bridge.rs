@@ -5,7 +5,7 @@
 mod hostile;
 
 use super::systems::launch;
-use super::tcp::free_port;
+use super::tcp::{free_port, tell};
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
@@ -13,7 +13,6 @@ use crate::network::Network;
 use crate::packages::Tools;
 use crate::system::session::Session;
 use anyhow::{Context, Result, ensure};
-use std::io::Read;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -74,21 +73,6 @@ fn hear(session: &mut Session, said: &mut String, word: &str) -> Result<()> {
         if line.contains(word) {
             return Ok(());
         }
-    }
-}
-
-/// Has a system go on, which listens at a port or is about to.
-fn tell(control: u16) -> Result<()> {
-    let end = Instant::now() + TIME;
-    loop {
-        match TcpStream::connect((Ipv4Addr::LOCALHOST, control)) {
-            Ok(mut stream) => {
-                let _ = stream.read(&mut [0; 1]);
-                return Ok(());
-            }
-            Err(error) => ensure!(Instant::now() < end, "cannot tell the system: {error}"),
-        }
-        sleep(Duration::from_millis(20));
     }
 }
 

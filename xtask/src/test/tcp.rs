@@ -7,7 +7,7 @@ use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::system::session::Session;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -101,6 +101,25 @@ pub fn pc(run: &Run) -> Result<Report> {
 pub fn free_port() -> Result<u16> {
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot open a socket")?;
     Ok(socket.local_addr()?.port())
+}
+
+/// How long a system may take until it is told to go on.
+const TELLING: Duration = Duration::from_secs(30);
+
+/// Has a system go on, which listens at this port of loopback or is about to, and answers who comes with
+/// at least a byte. Without that byte it was not heard: a listener may be about to close, which takes
+/// connections until it has.
+pub fn tell(control: u16) -> Result<()> {
+    let end = Instant::now() + TELLING;
+    loop {
+        let heard = TcpStream::connect((Ipv4Addr::LOCALHOST, control))
+            .and_then(|mut stream| stream.read_exact(&mut [0; 1]));
+        match heard {
+            Ok(()) => return Ok(()),
+            Err(error) => ensure!(Instant::now() < end, "cannot tell the system: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The host's side.

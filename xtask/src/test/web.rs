@@ -19,7 +19,7 @@ mod spans;
 mod tls;
 
 use super::systems::launch;
-use super::tcp::free_port;
+use super::tcp::{free_port, tell};
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
@@ -86,12 +86,10 @@ pub fn pc(run: &Run) -> Result<Report> {
             talk(inward, &key)
         });
         // In any case: the machine need not wait.
-        let told = TcpStream::connect((Ipv4Addr::LOCALHOST, end))
-            .and_then(|mut stream| stream.read_to_end(&mut Vec::new()));
+        let told = tell(end);
         let (output, ended) = session.finish(deadline);
         let judged = talked.map_err(|e| format!("{e:#}")).and_then(|()| {
-            told.map(drop)
-                .map_err(|e| format!("cannot tell the machine to end: {e}"))?;
+            told.map_err(|e| format!("{e:#}"))?;
             let whole = ["failed       0\n", "swept\n"];
             match whole.iter().find(|w| !output.contains(**w)) {
                 Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),

@@ -218,8 +218,14 @@ fn beside(names: &mut Names, port: u16, until: u32) -> Result<bool, Error> {
     println!("ready");
     let path = format!("/tcp/listen/{until}");
     let mut listener = net::Listener::new(names, &path, any, 1)?;
-    drop(listener.accept()?);
+    let (connection, _) = listener.accept()?;
     drop(listener);
+    // Who connected is answered, and knows by that that it was heard.
+    let (mut heard, asked, joined) = connection.into_pipes()?;
+    heard.write(b"over\n")?;
+    heard.settle()?;
+    drop((heard, asked));
+    net::wait(joined)?;
     let (mut after, more) = state(names)?;
     after.grown(&before, KEPT);
     bad += more;

@@ -24,10 +24,10 @@ use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::setup::{self, Needs};
 use crate::system::session::Session;
-use anyhow::{Context, Result, bail, ensure};
+use crate::test::tcp::{free_port, tell};
+use anyhow::{Result, bail, ensure};
 use cpu::Times;
 use load::{Kind, Load, Outcome};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -225,11 +225,6 @@ pub fn run(request: &Request) -> Result<u8> {
     };
     write(&project, request, &result)?;
     Ok(0)
-}
-
-fn free_port() -> Result<u16> {
-    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot open a socket")?;
-    Ok(socket.local_addr()?.port())
 }
 
 /// Runs a load against a server of these processes of Linux.
@@ -430,17 +425,7 @@ impl System {
 
     /// The time of each process until now.
     fn mark(&mut self) -> Result<Times> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            // By QEMU's network a connection comes about before somebody listens, and ends then.
-            let told = TcpStream::connect((Ipv4Addr::LOCALHOST, self.control))
-                .and_then(|mut stream| std::io::Read::read(&mut stream, &mut [0; 1]));
-            match told {
-                Ok(1) => break,
-                _ if Instant::now() >= deadline => bail!("the system shows no processes"),
-                _ => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        tell(self.control)?;
         let said = self.until("marked")?;
         let times = cpu::read(&said);
         ensure!(!times.is_empty(), "no table of processes:\n{said}");

@@ -7,12 +7,10 @@ use crate::machine::{Launch, Machine};
 use crate::run::{self, Request};
 use crate::system::session::Session;
 use crate::system::terminal::Terminal;
-use crate::test::tcp::free_port;
+use crate::test::tcp::{free_port, tell};
 use crate::test::{Report, Run};
 use crate::web::Web;
 use anyhow::{Context, Result, anyhow, ensure};
-use std::io::Read;
-use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 const SHOWN: &str = "In a browser: http://127.0.0.1:";
@@ -48,10 +46,7 @@ pub fn check(run: &Run, machine: Machine, report: &mut Report) -> Result<()> {
     let mut session = Session::start(launch(run, request, false)?)?;
     let opened = shown(&mut session, port, deadline).and_then(|key| opens(port, &key, machine));
     if machine == Machine::Hosted {
-        drop(
-            TcpStream::connect((Ipv4Addr::LOCALHOST, end))
-                .and_then(|mut stream| stream.read_to_end(&mut Vec::new())),
-        );
+        let _ = tell(end);
     }
     let (output, ended) = session.finish(deadline);
     let judged = opened.and_then(|()| {

@@ -8,7 +8,7 @@
 //! which are completed and then left alone; segments and datagrams that belong to nothing. The good client's
 //! times are compared with those without all that, in the same run. In the end nothing is left behind.
 
-use super::hostile::{shown, tell, within};
+use super::hostile::{shown, within};
 use super::{TIME, ready};
 use crate::build;
 use crate::fuzz::packets::mend;
@@ -17,7 +17,7 @@ use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::{Network, free_address};
 use crate::system::session::Session;
 use crate::test::systems::launch;
-use crate::test::tcp::free_port;
+use crate::test::tcp::{free_port, tell};
 use crate::test::{Report, Run};
 use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader};

@@ -8,7 +8,7 @@ use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::system::session::Session;
 use crate::test::systems::launch;
-use crate::test::tcp::free_port;
+use crate::test::tcp::{free_port, tell};
 use crate::test::{Report, Run};
 use anyhow::{Context, Result, ensure};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
@@ -167,22 +167,6 @@ pub fn shown(times: &[Duration]) -> String {
         "{} answers, half within {half:.1?}, nine of ten within {most:.1?}, all within {all:.1?}",
         times.len()
     )
-}
-
-/// Has the system go on, which listens or is about to.
-pub fn tell(control: u16) -> Result<()> {
-    let end = Instant::now() + Duration::from_secs(30);
-    loop {
-        match TcpStream::connect((Ipv4Addr::LOCALHOST, control)) {
-            // It ends when it has been heard.
-            Ok(mut stream) => {
-                let _ = stream.read(&mut [0; 1]);
-                return Ok(());
-            }
-            Err(error) => ensure!(Instant::now() < end, "cannot tell the system: {error}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// A connection to the server from 127.0.0.`from`.

@@ -9,7 +9,7 @@ use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::system::session::Session;
 use crate::test::systems::launch;
-use crate::test::tcp::free_port;
+use crate::test::tcp::{free_port, tell};
 use crate::test::{Report, Run};
 use anyhow::{Context, Result, ensure};
 use std::io::{Read, Write};
@@ -56,10 +56,7 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         play(port, to, &key)
     });
     // In any case: the system waits for it.
-    drop(
-        TcpStream::connect((Ipv4Addr::LOCALHOST, end))
-            .and_then(|mut stream| stream.read_to_end(&mut Vec::new())),
-    );
+    let _ = tell(end);
     let (output, ended) = session.finish(deadline);
     let judged = played.map_err(|e| format!("{e:#}")).and_then(|said| {
         match ["spans-sent ", "swept\n"]

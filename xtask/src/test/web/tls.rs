@@ -10,7 +10,7 @@ use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::system::session::Session;
 use crate::test::systems::launch;
-use crate::test::tcp::free_port;
+use crate::test::tcp::{free_port, tell};
 use crate::test::{Report, Run};
 use anyhow::{Context, Result, ensure};
 use std::io::{Read, Write};
@@ -304,15 +304,15 @@ fn judge(run: &Run, folder: &Path) -> Result<()> {
     let mut talked = ready(&mut session, deadline).and_then(|_| talk());
     if talked.is_ok() {
         std::thread::sleep(2 * HANDSHAKE + Duration::from_secs(3));
-        talked = super::hostile::tell(control)
+        talked = tell(control)
             .and_then(|()| ready(&mut session, deadline).map(drop))
             .and_then(|()| talk());
         std::thread::sleep(2 * HANDSHAKE + Duration::from_secs(3));
         talked = talked
-            .and(super::hostile::tell(control))
-            .and_then(|()| super::hostile::tell(control))
+            .and(tell(control))
+            .and_then(|()| tell(control))
             .and_then(|()| asked.killed(&large).context("pages while it is killed"))
-            .and_then(|()| super::hostile::tell(control));
+            .and_then(|()| tell(control));
     } else {
         for _ in 0..4 {
             drop(TcpStream::connect((Ipv4Addr::LOCALHOST, control)));
