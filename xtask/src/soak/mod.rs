@@ -42,6 +42,9 @@ const SAMPLES: u32 = 120;
 const BETWEEN: [u64; 2] = [1_500, 15_000];
 /// Samples of each half at the fewest, for which it may take longer.
 const FEWEST: usize = 10;
+/// How much longer the half without kills takes at most where a figure is not flat yet, if that is
+/// more than half of the time: for what services keep until it is full.
+const FILLING: Duration = Duration::from_secs(300);
 /// The longest silence after which figures are taken: services hear a moment later that clients have
 /// gone.
 const SILENCE: &str = "0.7";
@@ -300,11 +303,16 @@ pub fn soak(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> 
             .findings
             .push(format!("the system's end: {ended:?}\n{rest}"));
     }
-    match flat::judge(&outcome.samples) {
+    match flat::judge(&outcome.samples, stretch(request)) {
         Ok(judged) => outcome.judged = judged,
         Err(why) => outcome.findings.push(why),
     }
     Ok(outcome)
+}
+
+/// The seconds of each half that are judged, its last ones.
+fn stretch(request: &Request) -> f64 {
+    f64::from(request.time) / 4.0
 }
 
 /// Rounds of commands, with a sample behind each, until the time is over.
@@ -321,6 +329,11 @@ fn rounds(
     let between = Duration::from_millis(between.clamp(BETWEEN[0], BETWEEN[1]));
     let mut random = fastrand::Rng::with_seed(request.seed);
     let mut told = begun;
+    // A leak that was asked for needs no patience.
+    let filling = match request.leak {
+        true => Duration::ZERO,
+        false => FILLING.max(time / 2),
+    };
     let mut next_kill = Duration::ZERO;
     // When the last service was killed.
     let mut calm: Option<Duration> = None;
@@ -330,7 +343,13 @@ fn rounds(
         let enough = of_stretch.count() >= FEWEST;
         match calm {
             None if enough && now > time / 2 => calm = Some(now),
-            Some(since) if enough && now > since + time / 2 => return Ok(()),
+            Some(since) if enough && now > since + time / 2 => {
+                let judged = flat::judge(&outcome.samples, stretch(request));
+                let flat = judged.is_ok_and(|all| all.iter().all(|j| j.flat || j.kills));
+                if flat || now > since + time / 2 + filling {
+                    return Ok(());
+                }
+            }
             _ if now > time * 2 + PATIENCE => bail!("too few samples in twice the time"),
             _ => {}
         }

@@ -6,35 +6,29 @@ use anyhow::Result;
 
 /// Seconds of each.
 const TIME: u32 = 60;
-const LONGER: u32 = 180;
 const LEAKING: u32 = 20;
 
-/// Soaks for so many seconds: what was found to be wrong, and what has grown.
-fn soaked(run: &Run, time: u32) -> Result<[Vec<String>; 2]> {
+/// Soaks: what was found to be wrong, and what has grown.
+fn soaked(run: &Run) -> Result<Vec<String>> {
     let request = Request {
-        time,
+        time: TIME,
         ..Request::default()
     };
     let outcome = soak::soak(&run.project, &request, &mut |line| println!("{line}"))?;
     let grown = outcome.grown().map(|judged| format!("{judged:?}"));
-    let mut grown: Vec<_> = grown.collect();
+    let mut wrong = outcome.findings.clone();
+    wrong.extend(grown);
     if outcome.judged.is_empty() {
-        grown.push("nothing was judged".into());
+        wrong.push("nothing was judged".into());
     }
-    Ok([outcome.findings, grown])
+    Ok(wrong)
 }
 
 /// On the hosted system.
 pub fn check(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     if run.wants("a minute is flat") {
-        let [mut wrong, grown] = soaked(run, TIME)?;
-        // What moves in a minute may be a service that came to have what it keeps. What grows does so
-        // in a longer time, too.
-        if wrong.is_empty() && !grown.is_empty() {
-            println!("  once more, for longer: {}", grown.join("; "));
-            wrong = soaked(run, LONGER)?.concat();
-        }
+        let wrong = soaked(run)?;
         let judged = match wrong.is_empty() {
             true => Ok(()),
             false => Err(wrong.join("\n")),
