@@ -41,6 +41,8 @@ impl State {
         was.used_pages = was.used_pages.min(is.used_pages);
         was.allocations = was.allocations.min(is.allocations);
         was.allocated = was.allocated.min(is.allocated);
+        was.channels = was.channels.min(is.channels);
+        was.threads = was.threads.min(is.threads);
         inspect::difference(&then, &other.memory)
     }
 }

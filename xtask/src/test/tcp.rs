@@ -112,12 +112,14 @@ const TELLING: Duration = Duration::from_secs(30);
 pub fn tell(control: u16) -> Result<()> {
     let end = Instant::now() + TELLING;
     loop {
-        let heard = TcpStream::connect((Ipv4Addr::LOCALHOST, control))
-            .and_then(|mut stream| stream.read_exact(&mut [0; 1]));
-        match heard {
-            Ok(()) => return Ok(()),
-            Err(error) => ensure!(Instant::now() < end, "cannot tell the system: {error}"),
+        // To the end: what is closed before it was read is reset.
+        let mut word = Vec::new();
+        let read = TcpStream::connect((Ipv4Addr::LOCALHOST, control))
+            .and_then(|mut stream| stream.read_to_end(&mut word));
+        if !word.is_empty() {
+            return Ok(());
         }
+        ensure!(Instant::now() < end, "cannot tell the system: {read:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
