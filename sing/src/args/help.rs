@@ -268,6 +268,26 @@ pub fn find(name: &str) -> Option<&'static About> {
     COMMANDS.iter().find(|about| about.name == name)
 }
 
+/// Edits between a name and that of the command which may be meant, at most.
+const SLIP: usize = 2;
+
+/// That there is no command of a name, and which one may be meant.
+pub fn no_command(name: &str) -> String {
+    // Distances are the product of lengths in time.
+    let name_is_short = name.len() <= 100;
+    let near = COMMANDS
+        .iter()
+        .filter(|_| name_is_short)
+        .filter_map(|about| {
+            let distance = strsim::osa_distance(name, about.name);
+            (distance <= SLIP.min(about.name.len() / 2)).then_some((distance, about.name))
+        });
+    match near.min() {
+        Some((_, other)) => format!("there is no command {name:?}; did you mean `{other}`?"),
+        None => format!("there is no command {name:?}"),
+    }
+}
+
 /// The output of `sing help`.
 pub fn all() -> String {
     let mut out = String::from(

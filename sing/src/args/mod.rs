@@ -107,7 +107,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "disk" => {
             disk::parse(&mut parser).map(|request| request.map_or(Command::Help, Command::Disk))
         }
-        other => return Err(format!("there is no command {other:?}")),
+        other => return Err(help::no_command(other)),
     };
     match parsed {
         Ok(Command::Help) if command != "help" => {
@@ -123,7 +123,7 @@ fn help_of(parser: &mut Parser) -> Parsed {
     match parser.next()? {
         Some(Arg::Value(name)) => {
             let name = name.string()?;
-            let about = help::find(&name).ok_or_else(|| format!("there is no command {name:?}"));
+            let about = help::find(&name).ok_or_else(|| help::no_command(&name));
             Ok(Command::HelpOf(about?))
         }
         Some(Arg::Short('h') | Arg::Long("help")) | None => Ok(Command::Help),

@@ -142,6 +142,9 @@ fn what_is_wrong_is_said() {
     for (text, part) in [
         ("", "say what to do"),
         ("frobnicate", "no command \"frobnicate\""),
+        ("complie", "did you mean `compile`?"),
+        ("ru", "did you mean `run`?"),
+        ("help bot", "did you mean `boot`?"),
         ("verify", "at least one file"),
         ("verify --limits a", "takes no files"),
         ("compile a", "-o IMAGE"),

@@ -154,54 +154,17 @@ fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<St
     if name.len() > 100 {
         return None;
     }
-    let name = name.to_ascii_lowercase().into_bytes();
+    let name = name.to_ascii_lowercase();
     known
         .take_while(|_| afford(1))
         .filter_map(|k| {
             let most = k.len().max(3) / 3;
             let close = name.len().abs_diff(k.len()) <= most.min(8);
-            let distance = (close && afford(name.len() * k.len())).then(|| distance(&name, k))?;
+            let payable = close && afford(name.len() * k.len());
+            // Two neighbours swapped count as one edit.
+            let distance = payable.then(|| strsim::osa_distance(&name, &k.to_ascii_lowercase()))?;
             (distance <= most).then_some((distance, k))
         })
         .min()
         .map(|(_, k)| format!("there is a `{k}`; did you mean that?"))
-}
-
-/// Edit distance of a name in small letters to another, without regard to case; two neighbours
-/// swapped count as one edit.
-fn distance(a: &[u8], b: &str) -> usize {
-    let b = b.to_ascii_lowercase().into_bytes();
-    // Rows of the table of distances: the one at hand, and the two before it.
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    let (mut last, mut before) = (row.clone(), row.clone());
-    for i in 1..=a.len() {
-        std::mem::swap(&mut before, &mut last);
-        std::mem::swap(&mut last, &mut row);
-        row[0] = i;
-        for j in 1..=b.len() {
-            let changed = usize::from(a[i - 1] != b[j - 1]);
-            let mut cost = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                cost = cost.min(before[j - 2] + 1);
-            }
-            row[j] = cost;
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn distances() {
-        let distance = |a: &str, b| super::distance(a.to_ascii_lowercase().as_bytes(), b);
-        assert_eq!(distance("int", "nit"), 1);
-        assert_eq!(distance("Start", "start"), 0);
-        assert_eq!(distance("Start", "Strat"), 1);
-        assert_eq!(distance("Redy", "Ready"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abcdef", "badcfe"), 3);
-        assert_eq!(distance("ca", "abc"), 3);
-        assert_eq!(distance("Request", "Reply"), 5);
-    }
 }
