@@ -1,7 +1,7 @@
 //! The documentation: links have targets, code that is marked with a file equals that file, the
-//! book lists all its chapters, and mdBook (if it is installed) builds it.
+//! book lists all its chapters, and the parts of this suite, and mdBook (if it is installed) builds it.
 
-use super::{Report, Run};
+use super::{PARTS, Report, Run};
 use crate::cargo;
 use anyhow::{Context, Result};
 use regex::Regex;
@@ -29,6 +29,10 @@ pub fn check(run: &Run) -> Result<Report> {
     report.count(
         "docs/src/SUMMARY.md lists every chapter",
         unlisted(&root.join("docs/src"), &files),
+    );
+    report.count(
+        "docs/src/testing.md tells of every part",
+        untold(&root.join("docs/src/testing.md")),
     );
     let mut mdbook = Command::new("mdbook");
     let out = run.project.out().join("book");
@@ -181,6 +185,27 @@ fn unlisted(source: &Path, files: &[PathBuf]) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("not listed: {}", missing.join(", ")))
+    }
+}
+
+/// Whether the first column of the table of parts has all of them, and no other.
+fn untold(chapter: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(chapter).map_err(|e| format!("cannot read it: {e}"))?;
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| part |"));
+    let rows = rows.skip(2).map_while(|line| line.strip_prefix("| "));
+    let told: Vec<&str> = rows
+        .filter_map(|row| Some(row.split_once(" |")?.0))
+        .flat_map(|names| names.split(", "))
+        .collect();
+    let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+    let missing = names.iter().filter(|name| !told.contains(name));
+    let other = told.iter().filter(|name| !names.contains(name));
+    let wrong: Vec<&str> = missing.chain(other).copied().collect();
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(format!("missing, or of no part: {}", wrong.join(", "))),
     }
 }
 
