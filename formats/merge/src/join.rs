@@ -9,6 +9,7 @@ use crate::names::Names;
 use crate::parts::{Parts, count};
 use crate::program::{Entries, Program};
 use crate::renumber::Renumber;
+use crate::segments;
 use crate::stubs::Stub;
 use crate::{ADAPTER_MEMORY, Error, Options, PROGRAM, manifest};
 use sing_abi::names::{SECTION_MANIFEST, SECTION_MEMORY};
@@ -38,7 +39,12 @@ pub(crate) fn join(
     let kept = count(kept.count());
     let first_of_adapter = kept + program.defined();
     let first_stub = first_of_adapter + adapter.defined();
+    let of_adapter_data = adapter.data.as_ref().map_or(0, |s| s.count());
+    let joined = segments::joined(program, of_adapter_data)?;
     let mut behind = Renumber::behind(program);
+    if let Some(joined) = &joined {
+        behind.data = joined.len();
+    }
     let mut next = 0;
     for import in &of_adapter {
         behind.functions.push(match import {
@@ -67,6 +73,7 @@ pub(crate) fn join(
         first,
         behind,
         stubs,
+        joined,
         module: we::Module::new(),
     };
     joint.head()?;
@@ -132,6 +139,8 @@ struct Joint<'m, 'a> {
     first: Renumber,
     behind: Renumber,
     stubs: Vec<Stub>,
+    /// The program's data segments, where they are not those that it has.
+    joined: Option<we::DataSection>,
     module: we::Module,
 }
 
@@ -242,15 +251,20 @@ impl<'a> Joint<'_, 'a> {
 
     fn segments_and_code(&mut self, entries: &Entries) -> Result<(), Error> {
         let mut elements = we::ElementSection::new();
-        let mut data = we::DataSection::new();
+        let joined = self.joined.take();
+        let mut as_it_stands = joined.is_none();
+        let mut data = joined.unwrap_or_default();
         let mut code = we::CodeSection::new();
         for (module, numbers) in self.both() {
             if let Some(section) = module.elements.clone() {
                 numbers.parse_element_section(&mut elements, section)?;
             }
-            if let Some(section) = module.data.clone() {
+            if let Some(section) = module.data.clone()
+                && as_it_stands
+            {
                 numbers.parse_data_section(&mut data, section)?;
             }
+            as_it_stands = true;
             for body in &module.bodies {
                 numbers.parse_function_body(&mut code, body.clone())?;
             }

@@ -32,6 +32,7 @@ mod names;
 mod parts;
 mod program;
 mod renumber;
+mod segments;
 mod stubs;
 
 pub use error::Error;

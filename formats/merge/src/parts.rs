@@ -19,6 +19,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) start: Option<u32>,
     pub(crate) elements: Option<wp::ElementSectionReader<'a>>,
     pub(crate) data: Option<wp::DataSectionReader<'a>>,
+    /// Whether a section counts the data segments, without which no code can name one.
+    pub(crate) counts_data: bool,
     pub(crate) bodies: Vec<wp::FunctionBody<'a>>,
     pub(crate) customs: Vec<(&'a str, &'a [u8])>,
 }
@@ -79,6 +81,7 @@ impl<'a> Parts<'a> {
             wp::Payload::StartSection { func, .. } => self.start = Some(func),
             wp::Payload::ElementSection(section) => self.elements = Some(section),
             wp::Payload::DataSection(section) => self.data = Some(section),
+            wp::Payload::DataCountSection { .. } => self.counts_data = true,
             wp::Payload::CodeSectionEntry(body) => self.bodies.push(body),
             wp::Payload::CustomSection(custom) => {
                 self.customs.push((custom.name(), custom.data()));

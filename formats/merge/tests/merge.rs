@@ -420,3 +420,69 @@ fn the_manifest_gets_the_programs_name_and_budget() {
     assert_eq!(manifest["memory"], 1 << 30);
     assert_eq!(manifest["abi"], 1);
 }
+
+/// The bytes of memory 0 after the segments of a module, and how many segments there are.
+fn initial(wasm: &[u8]) -> (Vec<u8>, u32) {
+    let (mut memory, mut count) = (vec![0; 1 << 20], 0);
+    for payload in payloads(wasm) {
+        let wp::Payload::DataSection(section) = payload else {
+            continue;
+        };
+        count = section.count();
+        for data in section {
+            let data = data.unwrap();
+            if let wp::DataKind::Active {
+                memory_index: 0,
+                offset_expr,
+            } = data.kind
+                && let Ok(wp::Operator::I32Const { value }) =
+                    offset_expr.get_operators_reader().read()
+            {
+                memory[value as usize..][..data.data.len()].copy_from_slice(data.data);
+            }
+        }
+    }
+    (memory, count)
+}
+
+#[test]
+fn neighbours_among_as_many_data_segments_as_may_be_become_one() {
+    const MOST: u32 = 100_000;
+    // Where the numbers of the adapter's begin, and how many it has.
+    let few = joined("(module (memory 1) (func (export \"_start\")))", ADAPTER).unwrap();
+    let of_adapter = initial(&few).1;
+    assert!(of_adapter > 0);
+    let program = |count: u32, first: &str, apart: u32, more: &str| {
+        let mut text = format!("(module (memory 16) (func (export \"_start\") {more}) {first}");
+        for number in 0..count {
+            text += &format!("(data (i32.const {}) \"abcd\")", 100 + number * apart);
+        }
+        wasm(&(text + ")"))
+    };
+    let merged = |program: &[u8]| merge(program, &wasm(ADAPTER), &options()).unwrap();
+    let is_valid = |wasm: &[u8]| {
+        let mut validator = wp::Validator::new_with_features(features());
+        validator.validate_all(wasm).is_ok()
+    };
+    for (what, first) in [
+        ("apart", ""),
+        ("over each other", "(data (i32.const 100) \"xxxxxxxxxxx\")"),
+        (
+            "in a gap",
+            "(data (i32.const 105) \"x\") (data (i32.const 90) \"yy\")",
+        ),
+    ] {
+        let others = first.matches("data").count() as u32;
+        let full = program(MOST - others, first, 6, "");
+        let joint = merged(&full);
+        assert!(is_valid(&joint), "{what}");
+        let (memory, count) = initial(&joint);
+        assert!(memory == initial(&full).0, "{what}: other bytes");
+        assert_eq!(count, MOST, "{what}");
+    }
+    // With room, and where a number of a segment may be somewhere, all stay as they are.
+    let with_room = program(MOST - of_adapter, "", 6, "");
+    assert_eq!(initial(&merged(&with_room)).1, MOST);
+    let named = program(MOST, "", 6, "(data.drop 7)");
+    assert_eq!(initial(&merged(&named)).1, MOST + of_adapter);
+}
