@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The least time, in nanoseconds, over which the counter is compared with Linux's clock. Reading
-/// both together is uncertain by some 50 ns, so this gives the rate to about 25 parts in a million.
-const CALIBRATION: u64 = 2_000_000;
+/// both together is uncertain by some 50 ns, so this gives the rate to about 100 parts in a million. A
+/// system that starts waits for the end of it: its scheduler asks when the first thread runs, which is
+/// mostly later than that, and then the rate is the better for it.
+const CALIBRATION: u64 = 500_000;
 
 /// The clocks since the start.
 pub(crate) struct Clock {
@@ -114,7 +116,7 @@ impl Clock {
     }
 
     /// Returns the time-stamp counter's ticks a second: compared over the time since the start, so
-    /// a call some milliseconds later need not wait.
+    /// a call a millisecond later need not wait.
     pub(crate) fn cycles_per_second(&self) -> u64 {
         *self.rate.get_or_init(|| {
             while self.now() < CALIBRATION {

@@ -7,19 +7,25 @@
 //! If standard output and standard error are the same file, one thread writes both, so that their
 //! order stays; so it does where the console's output is two streams. Else each has its own thread, so a console without a reader delays no crash report.
 //!
+//! Two streams are written by the kernel's thread as long as Linux takes all at once: to a pipe, a
+//! socket or a device it says how much it takes without waiting (`RWF_NOWAIT`). With the first byte that
+//! would wait, or a line of the log, their thread is made, which writes everything from then on: most
+//! programs that run once end without it.
+//!
 //! Invariants:
-//! - The kernel's thread never writes, except the last words of a system that has failed.
+//! - The kernel's thread never waits for a reader, except with the last words of a system that has failed.
 //! - Bytes leave a queue when they have been written: if a queue is empty, all its output is
 //!   written.
 
 use crate::streams::{self, Streams};
+use crate::thread::{Kernel, quiet_thread_for};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::fstat;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::stdio::{stderr, stdout};
 use sing_abi::exit::machine::NOBODY_READS;
 use sing_kernel::output::{Class, Queue};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -42,12 +48,28 @@ struct Stream {
     queue: Mutex<Box<Queue<ROOM>>>,
     /// Signalled when bytes are added, and when all are written.
     changed: Condvar,
+    /// Two streams, as long as they need no thread. The kernel's thread alone takes this.
+    direct: Mutex<Option<Direct>>,
+}
+
+/// How two streams are written without a thread.
+struct Direct {
+    streams: Streams,
+    /// What the thread is told: who gets which signal if there is room again.
+    kernel: Kernel,
+    signal: i32,
 }
 
 /// Standard output and standard error.
 pub(crate) struct Output {
     console: Arc<Stream>,
     log: Arc<Stream>,
+}
+
+/// An empty queue, of which no byte is touched before it is used: it has no memory until then.
+fn empty() -> Box<Queue<ROOM>> {
+    // SAFETY: an empty queue is all zeros: numbers, false, and the first class (tested below).
+    unsafe { Box::new_zeroed().assume_init() }
 }
 
 /// Whether both are the same file, so that output to both must keep its order.
@@ -64,16 +86,91 @@ impl Stream {
     }
 
     /// Starts a writer thread that sends `signal` to the calling thread when there is room again.
-    fn start(signal: i32, name: &str, streams: Option<Streams>) -> io::Result<Arc<Stream>> {
-        let stream = Arc::new(Stream {
-            queue: Mutex::default(),
-            changed: Condvar::new(),
-        });
-        let writer = Arc::clone(&stream);
-        crate::thread::quiet_thread(name, WRITER_STACK, move |kernel| {
-            writer.write_all(streams, || kernel.signal(signal));
-        })?;
+    fn start(signal: i32, name: &str) -> io::Result<Arc<Stream>> {
+        let stream = Arc::new(Stream::new(None));
+        Stream::write_by_thread(&stream, name, Kernel::this(), signal, None)?;
         Ok(stream)
+    }
+
+    /// Two streams, whose thread is made when it is needed.
+    fn direct(signal: i32) -> Arc<Stream> {
+        let direct = Direct {
+            streams: Streams::default(),
+            kernel: Kernel::this(),
+            signal,
+        };
+        Arc::new(Stream::new(Some(direct)))
+    }
+
+    fn new(direct: Option<Direct>) -> Stream {
+        Stream {
+            queue: Mutex::new(empty()),
+            changed: Condvar::new(),
+            direct: Mutex::new(direct),
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.direct
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+    }
+
+    fn write_by_thread(
+        stream: &Arc<Stream>,
+        name: &str,
+        kernel: Kernel,
+        signal: i32,
+        streams: Option<Streams>,
+    ) -> io::Result<()> {
+        let writer = Arc::clone(stream);
+        quiet_thread_for(kernel, name, WRITER_STACK, move |kernel| {
+            writer.write_all(streams, || kernel.signal(signal));
+        })
+        .map(drop)
+    }
+
+    /// Writes as much as Linux takes at once, if no thread has been made; returns how many bytes. If
+    /// that is not all, the thread is there for the rest.
+    fn write_at_once(stream: &Arc<Stream>, bytes: &[u8]) -> usize {
+        let mut direct = stream.direct.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = &mut *direct else {
+            return 0;
+        };
+        let done = open.streams.write_at_once(bytes);
+        let done = done.unwrap_or_else(|error| unwritable(&error));
+        if done < bytes.len()
+            && let Some(open) = direct.take()
+        {
+            Stream::hand_over(stream, open);
+        }
+        done
+    }
+
+    /// Has the thread write everything from now on.
+    fn need_thread(stream: &Arc<Stream>) {
+        let direct = stream
+            .direct
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(open) = direct {
+            Stream::hand_over(stream, open);
+        }
+    }
+
+    fn hand_over(stream: &Arc<Stream>, open: Direct) {
+        let Direct {
+            streams,
+            kernel,
+            signal,
+        } = open;
+        let made = Stream::write_by_thread(stream, "output", kernel, signal, Some(streams));
+        if let Err(error) = made {
+            let error = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+            unwritable(&streams::Error::Refused(error));
+        }
     }
 
     /// Writes the bytes of the queue, for ever; those of the console to their streams, if it has
@@ -136,29 +233,41 @@ impl Output {
     /// Starts the writers, which send `signal` to the calling thread when there is room again.
     /// `streams`: what the console gets are two streams.
     pub(crate) fn new(signal: i32, streams: bool) -> io::Result<Output> {
-        let console = Stream::start(signal, "output", streams.then(Streams::default))?;
+        let console = match streams {
+            true => Stream::direct(signal),
+            false => Stream::start(signal, "output")?,
+        };
         // One program's streams have one way out as it is.
         let log = if streams || same_file() {
             Arc::clone(&console)
         } else {
-            Stream::start(signal, "log", None)?
+            Stream::start(signal, "log")?
         };
         Ok(Output { console, log })
     }
 
     /// Takes bytes for the console; returns how many.
     pub(crate) fn write(&self, bytes: &[u8]) -> usize {
-        let put = |queue: &mut Queue<ROOM>| queue.put(Class::Console, bytes);
-        self.console.put(put, |taken| *taken)
+        let done = Stream::write_at_once(&self.console, bytes);
+        let rest = &bytes[done..];
+        if rest.is_empty() {
+            return done;
+        }
+        let put = |queue: &mut Queue<ROOM>| queue.put(Class::Console, rest);
+        done + self.console.put(put, |taken| *taken)
     }
 
     /// Returns the number of console bytes yet to be written.
     pub(crate) fn unwritten(&self) -> usize {
-        self.console.queue().unsettled()
+        match self.console.is_direct() {
+            true => 0,
+            false => self.console.queue().unsettled(),
+        }
     }
 
     /// Takes a line of the log; returns false if there is no room.
     pub(crate) fn log(&self, class: Class, line: &[u8]) -> bool {
+        Stream::need_thread(&self.log);
         let put = |queue: &mut Queue<ROOM>| queue.put_line(class, line);
         self.log
             .put(put, |taken| if *taken { line.len() + 1 } else { 0 })
@@ -186,6 +295,24 @@ pub(crate) fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errn
         }
     }
     Ok(())
+}
+
+/// Writes as much as can be without waiting; returns how many bytes. What is wrong, who may wait finds
+/// out.
+pub(crate) fn write_at_once(to: BorrowedFd<'_>, bytes: &[u8]) -> usize {
+    /// Where the file is.
+    const HERE: u64 = u64::MAX;
+    let mut done = 0;
+    while done < bytes.len() {
+        let rest = [IoSlice::new(&bytes[done..])];
+        match pwritev2(to, &rest, HERE, ReadWriteFlags::NOWAIT) {
+            Ok(0) => break,
+            Ok(written) => done += written,
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    done
 }
 
 /// Ends the system whose output cannot be written; a reader that has gone needs no words.
@@ -223,5 +350,16 @@ fn complain(text: &[u8]) {
     };
     if let Ok(1..) = poll(&mut [PollFd::new(&to, PollFlags::OUT)], Some(&patience)) {
         let _ = write_all(to, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_queue_is_all_zeros() {
+        let new = format!("{:?}", Queue::<ROOM>::new());
+        assert!(format!("{:?}", empty()) == new);
     }
 }

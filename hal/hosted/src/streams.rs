@@ -33,21 +33,35 @@ pub(crate) enum Error {
 impl Streams {
     /// Writes the next bytes of the output to their streams.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.take_apart(bytes, |stream, piece| match stream {
-            1 => output::write_all(stdout(), piece),
-            // Without a reader of errors the program goes on, as elsewhere.
-            _ => {
-                let _ = output::write_all(stderr(), piece);
-                Ok(())
+        self.take_apart(bytes, |stream, piece| {
+            match stream {
+                1 => output::write_all(stdout(), piece)?,
+                // Without a reader of errors the program goes on, as elsewhere.
+                _ => {
+                    let _ = output::write_all(stderr(), piece);
+                }
             }
+            Ok(piece.len())
+        })
+        .map(drop)
+    }
+
+    /// Writes as many of them as can be written without waiting; returns how many. [`Streams::write`] goes
+    /// on with the rest.
+    pub(crate) fn write_at_once(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+        self.take_apart(bytes, |stream, piece| {
+            let to = if stream == 1 { stdout() } else { stderr() };
+            Ok(output::write_at_once(to, piece))
         })
     }
 
+    /// Returns how many bytes were taken: all but those from the first on that was not written.
     fn take_apart(
         &mut self,
         mut bytes: &[u8],
-        mut write: impl FnMut(u8, &[u8]) -> Result<(), Errno>,
-    ) -> Result<(), Error> {
+        mut write: impl FnMut(u8, &[u8]) -> Result<usize, Errno>,
+    ) -> Result<usize, Error> {
+        let all = bytes.len();
         while !bytes.is_empty() {
             if self.got < HEAD {
                 let (part, rest) = bytes.split_at(bytes.len().min(HEAD - self.got));
@@ -62,16 +76,19 @@ impl Streams {
                     self.left = u32::from_le_bytes([a, b, c, d]) as usize;
                 }
             } else {
-                let (piece, rest) = bytes.split_at(bytes.len().min(self.left));
-                write(self.head[0], piece).map_err(Error::Refused)?;
-                self.left -= piece.len();
-                bytes = rest;
+                let piece = &bytes[..bytes.len().min(self.left)];
+                let written = write(self.head[0], piece).map_err(Error::Refused)?;
+                self.left -= written;
+                bytes = &bytes[written..];
+                if written < piece.len() {
+                    break;
+                }
             }
             if self.got == HEAD && self.left == 0 {
                 self.got = 0;
             }
         }
-        Ok(())
+        Ok(all - bytes.len())
     }
 }
 
@@ -86,7 +103,7 @@ mod tests {
         for piece in input.chunks(step) {
             streams.take_apart(piece, |stream, bytes| {
                 out[usize::from(stream) - 1].extend_from_slice(bytes);
-                Ok(())
+                Ok(bytes.len())
             })?;
         }
         Ok(out)
@@ -107,6 +124,30 @@ mod tests {
         let mut long = vec![1, 0, 0, 3, 0];
         long.extend([7; 3 << 16]);
         assert_eq!(apart(&long, 1000).unwrap()[0].len(), 3 << 16);
+    }
+
+    #[test]
+    fn what_is_not_taken_at_once_stays() {
+        let frames = b"\x01\x02\0\0\0hi\x02\x01\0\0\0!\x01\0\0\0\0\x01\x01\0\0\0.";
+        for room in 0..5 {
+            let mut streams = Streams::default();
+            let mut out = [Vec::new(), Vec::new()];
+            let mut left = room;
+            let some = |stream: u8, bytes: &[u8]| {
+                let taken = bytes.len().min(left);
+                left -= taken;
+                out[usize::from(stream) - 1].extend_from_slice(&bytes[..taken]);
+                Ok(taken)
+            };
+            let done = streams.take_apart(frames, some).unwrap();
+            assert_eq!(out.concat().len(), room.min(4), "{done}");
+            let rest = streams.take_apart(&frames[done..], |stream, bytes| {
+                out[usize::from(stream) - 1].extend_from_slice(bytes);
+                Ok(bytes.len())
+            });
+            assert_eq!(rest.unwrap(), frames.len() - done);
+            assert_eq!(out, [b"hi.".to_vec(), b"!".to_vec()], "{room}");
+        }
     }
 
     #[test]

@@ -43,7 +43,16 @@ pub(crate) fn quiet_thread(
     stack: usize,
     run: impl FnOnce(Kernel) + Send + 'static,
 ) -> io::Result<Thread> {
-    let kernel = Kernel::this();
+    quiet_thread_for(Kernel::this(), name, stack, run)
+}
+
+/// The same, told this thread.
+pub(crate) fn quiet_thread_for(
+    kernel: Kernel,
+    name: &str,
+    stack: usize,
+    run: impl FnOnce(Kernel) + Send + 'static,
+) -> io::Result<Thread> {
     thread_without_signals(name, stack, move || {
         // The standard library's has no room for the report of a fault; it is there if Linux refuses
         // this one. It stays mapped: these threads live as long as the machine.

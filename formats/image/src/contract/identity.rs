@@ -84,29 +84,67 @@ impl ContractTable {
             next,
             queue: *queue,
         };
-        let hash = postcard::serialize_with_flavor(&own, Hashing(Sha256::new()));
+        let hash = postcard::serialize_with_flavor(&own, Hashing::new());
         hash.map_err(|_| Error::new(format!("contract {name} has no bytes")))
     }
 }
 
+/// Bytes that are hashed together: most of a table comes in pieces of one byte or a few.
+const TOGETHER: usize = 512;
+
 /// Hashes the encoded bytes instead of keeping them.
-struct Hashing(Sha256);
+struct Hashing {
+    hash: Sha256,
+    /// The first `count` are yet to be hashed.
+    bytes: [u8; TOGETHER],
+    count: usize,
+}
+
+impl Hashing {
+    fn new() -> Hashing {
+        Hashing {
+            hash: Sha256::new(),
+            bytes: [0; TOGETHER],
+            count: 0,
+        }
+    }
+
+    fn flush(&mut self) {
+        self.hash.update(&self.bytes[..self.count]);
+        self.count = 0;
+    }
+}
 
 impl postcard::ser_flavors::Flavor for Hashing {
     type Output = Hash;
 
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.0.update([byte]);
+        if self.count == TOGETHER {
+            self.flush();
+        }
+        self.bytes[self.count] = byte;
+        self.count += 1;
         Ok(())
     }
 
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.update(bytes);
+        if bytes.len() > TOGETHER - self.count {
+            self.flush();
+        }
+        match self.bytes.get_mut(self.count..self.count + bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.count += bytes.len();
+            }
+            // Longer than all of the room, which is empty.
+            None => self.hash.update(bytes),
+        }
         Ok(())
     }
 
-    fn finalize(self) -> postcard::Result<Hash> {
-        Ok(self.0.finalize().into())
+    fn finalize(mut self) -> postcard::Result<Hash> {
+        self.flush();
+        Ok(self.hash.finalize().into())
     }
 }
 

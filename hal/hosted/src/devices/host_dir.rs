@@ -1,18 +1,23 @@
 //! A directory of the host ("9P Transport"): messages of 9P2000.L in the requests of a queue.
 //!
-//! All that is asked of the host may wait, so that it is done by a thread of the device's own, in
-//! the order of the requests, with a copy of the message; the answer is copied into the request's
-//! memory when it is given back, if the device has not been reset meanwhile.
+//! What may wait for the host is done by a thread of the device's own, in the order of the requests,
+//! with a copy of the message; the answer is copied into the request's memory when it is given back, if
+//! the device has not been reset meanwhile. The thread is made for the first request of that kind.
+//! What Linux has in memory ([`Server::serve_at_once`]) is answered on the kernel's thread: to go to
+//! another thread and back takes longer than most of these requests.
 //!
-//! Invariant: what waits is bounded ([`WAITING`], [`MOST_JOBS`]); beyond that, requests are answered
-//! at once with an error.
+//! Invariants:
+//! - What waits is bounded ([`WAITING`], [`MOST_JOBS`]); beyond that, requests are answered at once
+//!   with an error.
+//! - Requests are served in their order: at once only if none waits or is being served.
+//! - What is served at once in a turn is bounded ([`AT_ONCE`]), as the whole system waits for it.
 
 use super::mmio::{Model, Ticket, Transport};
 use super::p9::{MOST, Server};
 use super::p9_files::Root;
 use super::queue::{Chain, bytes};
 use crate::signals;
-use crate::thread::{Kernel, quiet_thread};
+use crate::thread::{Kernel, quiet_thread_for};
 use rustix::io::Errno;
 use sing_p9::{BadMount, MOUNT_TAG, Mount, NO_TAG, Reply, overlap};
 use std::collections::VecDeque;
@@ -20,7 +25,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 /// Stack of a directory's thread.
 const STACK: usize = 256 << 10;
@@ -28,6 +33,10 @@ const STACK: usize = 256 << 10;
 const WAITING: usize = 4 << 20;
 /// Messages that wait.
 const MOST_JOBS: usize = 512;
+/// The most bytes that are served at once in a turn, beside the last request's, each of which counts as
+/// [`LEAST`] bytes at least: so much is copied in the time of a few calls of Linux.
+const AT_ONCE: usize = 64 << 10;
+const LEAST: usize = 4 << 10;
 
 /// A directory of the host, and where the system is asked to have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,15 +152,17 @@ pub(super) fn start(
     };
     let root = Root::open(&directory.path, directory.read_only);
     let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?, directories);
-    let jobs = Arc::new(Jobs::default());
-    let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
-    quiet_thread("directory", STACK, move |kernel| {
-        work(&worker, server, &transport, kernel);
-    })
-    .map_err(|e| error(Reason::Thread(e)))?;
     let mut config = (directory.at.len() as u16).to_le_bytes().to_vec();
     config.extend_from_slice(directory.at.as_bytes());
-    Ok(Box::new(DirectoryModel { config, jobs }))
+    Ok(Box::new(DirectoryModel {
+        config,
+        jobs: Arc::default(),
+        server: Arc::new(Mutex::new(server)),
+        worker: Some((Kernel::this(), Arc::downgrade(transport))),
+        left: 0,
+        message: Vec::new(),
+        answer: Vec::new(),
+    }))
 }
 
 /// What the thread does next.
@@ -167,6 +178,8 @@ struct Queue {
     list: VecDeque<Next>,
     bytes: usize,
     resuming: bool,
+    /// Whether the thread serves a message.
+    serving: bool,
 }
 
 /// What waits for the thread, in order.
@@ -187,24 +200,34 @@ impl Jobs {
         queue.bytes += len;
         let next = Next::Serve(chain.copy(), bytes(&chain.writable), ticket);
         queue.list.push_back(next);
+        drop(queue);
         self.more.notify_one();
         true
+    }
+
+    /// Whether the thread has nothing to do.
+    fn is_idle(&self) -> bool {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.list.is_empty() && !queue.serving
     }
 
     fn resume(&self) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut queue.resuming, true) {
             queue.list.push_back(Next::Resume);
+            drop(queue);
             self.more.notify_one();
         }
     }
 
     fn next(&self) -> Next {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.serving = false;
         loop {
             match queue.list.pop_front() {
                 Some(Next::Serve(message, room, ticket)) => {
                     queue.bytes -= message.len();
+                    queue.serving = true;
                     return Next::Serve(message, room, ticket);
                 }
                 Some(Next::Resume) => {
@@ -221,12 +244,14 @@ impl Jobs {
     }
 }
 
-fn work(jobs: &Jobs, mut server: Server, transport: &Transport, kernel: Kernel) {
+fn work(jobs: &Jobs, server: &Mutex<Server>, transport: &Transport, kernel: Kernel) {
     let mut answer = Vec::new();
     loop {
         match jobs.next() {
             Next::Serve(message, room, ticket) => {
+                let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
                 server.serve(&message, room, &mut answer);
+                drop(server);
                 if transport.finish(ticket, |chain| chain.fill(&answer) as u32) {
                     kernel.signal(signals::DEVICE);
                 }
@@ -248,6 +273,50 @@ struct DirectoryModel {
     /// The length of the mount tag, and the tag.
     config: Vec<u8>,
     jobs: Arc<Jobs>,
+    /// Locked by the thread while it serves a message, and else by who has the device's state.
+    server: Arc<Mutex<Server>>,
+    /// What the thread is told when it is made.
+    worker: Option<(Kernel, Weak<Transport>)>,
+    /// What may still be served at once in this turn.
+    left: usize,
+    /// The last message that was served at once, and its answer, kept for their room.
+    message: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl DirectoryModel {
+    /// Serves a request without waiting; the bytes written, or `None` if it is left to the thread.
+    fn serve_at_once(&mut self, chain: &mut Chain) -> Option<u32> {
+        if self.left == 0 || !self.jobs.is_idle() {
+            return None;
+        }
+        let mut server = self.server.try_lock().ok()?;
+        chain.copy_to(&mut self.message);
+        let room = bytes(&chain.writable);
+        if !server.serve_at_once(&self.message, room, &mut self.answer) {
+            return None;
+        }
+        self.left = self.left.saturating_sub(self.answer.len().max(LEAST));
+        Some(chain.fill(&self.answer) as u32)
+    }
+
+    /// Makes the thread, if there is none; whether there is one.
+    fn has_worker(&mut self) -> bool {
+        let Some((kernel, transport)) = &self.worker else {
+            return true;
+        };
+        let Some(transport) = transport.upgrade() else {
+            return false;
+        };
+        let (jobs, server) = (Arc::clone(&self.jobs), Arc::clone(&self.server));
+        let made = quiet_thread_for(*kernel, "directory", STACK, move |kernel| {
+            work(&jobs, &server, &transport, kernel);
+        });
+        if made.is_ok() {
+            self.worker = None;
+        }
+        made.is_ok()
+    }
 }
 
 impl Model for DirectoryModel {
@@ -264,14 +333,20 @@ impl Model for DirectoryModel {
     }
 
     fn most(&self) -> usize {
-        // Answers are written by the thread, in turns of its own.
+        // Answers are written by the thread, in turns of its own, or counted by the model itself.
         sing_p9::DATA_HEAD
+    }
+
+    fn begins(&mut self) {
+        self.left = AT_ONCE;
     }
 
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
         let reason = if bytes(&chain.readable) > MOST as usize {
             sing_p9::errno::EPROTO
-        } else if self.jobs.serve(chain, ticket) {
+        } else if let Some(written) = self.serve_at_once(chain) {
+            return Some(written);
+        } else if self.has_worker() && self.jobs.serve(chain, ticket) {
             return None;
         } else {
             sing_p9::errno::ENOMEM
@@ -286,6 +361,7 @@ impl Model for DirectoryModel {
     }
 
     fn resumes(&self) -> bool {
-        true
+        // Without the thread, little is served, or all is refused.
+        self.worker.is_none()
     }
 }

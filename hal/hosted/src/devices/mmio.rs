@@ -87,6 +87,10 @@ pub(super) trait Model: Send {
     /// The most bytes that it writes for a request.
     fn most(&self) -> usize;
 
+    /// A turn begins, which is bounded by itself: of what the model does in it beside writing at most
+    /// [`Model::most`] bytes for each request, the model keeps count.
+    fn begins(&mut self) {}
+
     /// Serves a request; `chain` is valid during the call. Returns the bytes written, or `None` if
     /// the model gives the request back later by [`Transport::finish`] with this ticket.
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32>;
@@ -333,9 +337,13 @@ impl State {
     fn serve(&mut self, number: usize, turns: &Turns<State>) -> (bool, bool) {
         let mut tell = false;
         let mut moved = 0;
-        if self.model.as_mut().is_none_or(|m| m.keeps(number)) {
+        let Some(model) = &mut self.model else {
+            return (false, false);
+        };
+        if model.keeps(number) {
             return (false, false);
         }
+        model.begins();
         for at in 0..MOST {
             let queue = &mut self.queues[number];
             if !queue.ready || self.status & DRIVER_OK == 0 {

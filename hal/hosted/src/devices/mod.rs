@@ -12,7 +12,7 @@
 //!   queues: so a device that has been reset reaches nothing, whatever the host still does for it.
 //!   A platform device touches none, a PCI function what its window leads to (`window.rs`).
 //! - Work that may wait for the host is done by a thread of the device's own, into memory of its
-//!   own. What cannot wait may be done on the kernel's thread (`sockets.rs`).
+//!   own. What cannot wait may be done on the kernel's thread (`sockets.rs`, `host_dir.rs`).
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 

@@ -6,9 +6,14 @@
 //! - Each fid has one descriptor, and each server of the process has a share of
 //!   [`MOST_DESCRIPTORS`] of its own, so that none takes those of another.
 //! - What is reached of the host is the business of `p9_files`.
+//! - [`Server::serve_at_once`] answers only what Linux has in memory: names in its cache, contents in
+//!   its page cache, and what it knows of files of a local file system. It has no effect on the
+//!   host, but for the time of an access. For all else it answers nothing and changes nothing.
 
 use super::p9_ahead::Ahead;
-use super::p9_files::{Opened, Root, kind, read, read_link, which, write};
+use super::p9_files::{
+    Entity, Opened, Patience, Root, is_named, kind, read, read_cached, read_link, which, write,
+};
 use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::Errno;
 use sing_p9::{
@@ -27,6 +32,8 @@ const LEAST: u32 = 8 << 10;
 pub(super) const FIDS: usize = 512;
 /// Descriptors of all directories: Linux gives a process 1,024 by default, and others want some, too.
 pub(super) const MOST_DESCRIPTORS: usize = 640;
+/// The most names of a walk that is served at once.
+const NAMES: usize = 4;
 /// The most bytes of entries of one answer.
 const ENTRIES: usize = 64 << 10;
 
@@ -54,10 +61,29 @@ impl Stands {
     }
 }
 
+/// A fid.
+struct Fid {
+    stands: Stands,
+    /// Whether what Linux knows of it is had without waiting.
+    is_quick: bool,
+    /// Whether something of the file was changed by it, which Linux may do more for when it is closed.
+    has_changed: bool,
+}
+
+impl Fid {
+    fn of(found: Entity) -> Fid {
+        Fid {
+            stands: Stands::For(found.fd),
+            is_quick: found.is_quick,
+            has_changed: false,
+        }
+    }
+}
+
 /// A server of one directory.
 pub(super) struct Server {
     root: Root,
-    fids: HashMap<u32, Stands>,
+    fids: HashMap<u32, Fid>,
     /// How many fids there can be.
     most_fids: usize,
     /// What was written and may not be on the disk.
@@ -89,6 +115,99 @@ impl Server {
         Server { longest, ..self }
     }
 
+    /// Serves a request as [`Server::serve`] does, if nothing is waited for; false if something may be,
+    /// or anything is wrong with it: then nothing has been done.
+    pub(super) fn serve_at_once(&mut self, message: &[u8], room: usize, out: &mut Vec<u8>) -> bool {
+        let Ok((tag, request)) = Request::decode(message) else {
+            return false;
+        };
+        let mut data = std::mem::take(&mut self.data);
+        let answer = self.answer_at_once(request, room, &mut data);
+        let is_served = match answer {
+            Ok(reply) => {
+                reply.encode(tag, out);
+                true
+            }
+            // Linux knows that there is no such name.
+            Err(Errno::NOENT) => {
+                Reply::Error(Errno::NOENT.raw_os_error().cast_unsigned()).encode(tag, out);
+                true
+            }
+            Err(_) => false,
+        };
+        self.data = data;
+        if is_served {
+            fit(tag, room, out);
+        }
+        is_served
+    }
+
+    fn answer_at_once<'a>(
+        &mut self,
+        request: Request,
+        room: usize,
+        data: &'a mut Vec<u8>,
+    ) -> Result<Reply<'a>, Errno> {
+        let done = Reply::Done(request.answer());
+        let quick = |fid: &Fid| match fid.is_quick {
+            true => Ok(()),
+            false => Err(Errno::AGAIN),
+        };
+        match request {
+            // A session that ends closes its files.
+            Request::Version { most, version } if self.fids.is_empty() => {
+                Ok(self.begin(most, version))
+            }
+            _ if self.most == 0 => Err(Errno::AGAIN),
+            Request::Attach { fid } => self.attach(fid, Patience::None),
+            Request::Walk { fid, new, names } if names.len() <= NAMES => {
+                quick(self.known(fid)?)?;
+                // What the new fid stood for would be closed.
+                if new == fid {
+                    return Err(Errno::AGAIN);
+                }
+                self.walk(fid, new, &names, Patience::None)
+            }
+            Request::Open {
+                fid,
+                flags: flags @ (open::READ | open::READ_WRITE),
+            } => {
+                let known = self.known(fid)?;
+                quick(known)?;
+                if known.stands.open().is_some() {
+                    return Err(Errno::INVAL);
+                }
+                let (fd, writes) = (known.stands.fd(), flags == open::READ_WRITE);
+                let opened = self.root.reopen_at_once(fd, writes)?;
+                self.put_open(fid, opened)
+            }
+            Request::GetAttributes { fid } => {
+                let known = self.known(fid)?;
+                quick(known)?;
+                let attributes = self.root.attributes(known.stands.fd())?;
+                Ok(Reply::Attributes(attributes))
+            }
+            Request::Read { fid, offset, count } => {
+                quick(self.known(fid)?)?;
+                let room = self.room(count, room);
+                let open = self.opened(fid, false)?;
+                let into = room_in(data, room);
+                let count = read_cached(&open.file, into, offset)?;
+                Ok(Reply::Read(&data[..count]))
+            }
+            Request::Clunk { fid } => {
+                let known = self.known(fid)?;
+                quick(known)?;
+                if known.has_changed || !is_named(known.stands.fd()) {
+                    return Err(Errno::AGAIN);
+                }
+                self.fids.remove(&fid);
+                Ok(done)
+            }
+            _ => Err(Errno::AGAIN),
+        }
+    }
+
     /// Serves a request; the answer has at most `room` bytes, and is empty where not even an error
     /// fits.
     pub(super) fn serve(&mut self, message: &[u8], room: usize, out: &mut Vec<u8>) {
@@ -109,10 +228,7 @@ impl Server {
             Err(error) => Reply::Error(error.raw_os_error().cast_unsigned()).encode(tag, out),
         }
         self.data = data;
-        if out.len() > room {
-            Reply::Error(sing_p9::errno::EPROTO).encode(tag, out);
-            out.truncate(if out.len() > room { 0 } else { out.len() });
-        }
+        fit(tag, room, out);
     }
 
     #[cfg(test)]
@@ -120,8 +236,19 @@ impl Server {
         &self.ahead
     }
 
-    fn fid(&self, fid: u32) -> Result<&Stands, Errno> {
+    fn known(&self, fid: u32) -> Result<&Fid, Errno> {
         self.fids.get(&fid).ok_or(Errno::BADF)
+    }
+
+    /// Something of the file is changed by this fid.
+    fn changes(&mut self, fid: u32) {
+        if let Some(known) = self.fids.get_mut(&fid) {
+            known.has_changed = true;
+        }
+    }
+
+    fn fid(&self, fid: u32) -> Result<&Stands, Errno> {
+        self.known(fid).map(|fid| &fid.stands)
     }
 
     fn at(&self, fid: u32) -> Result<BorrowedFd<'_>, Errno> {
@@ -167,15 +294,10 @@ impl Server {
         }
         match request {
             Request::Version { most, version } => Ok(self.begin(most, version)),
-            Request::Attach { fid } => {
-                self.is_fresh(fid)?;
-                let (fd, qid) = self.root.attach()?;
-                self.fids.insert(fid, Stands::For(fd));
-                Ok(Reply::Attach(qid))
-            }
+            Request::Attach { fid } => self.attach(fid, Patience::Any),
             // Requests are served one after the other: the earlier one has been answered.
             Request::Flush { .. } => Ok(done),
-            Request::Walk { fid, new, names } => self.walk(fid, new, &names),
+            Request::Walk { fid, new, names } => self.walk(fid, new, &names, Patience::Any),
             Request::Open { fid, flags } => self.open(fid, flags),
             Request::Create {
                 fid,
@@ -199,6 +321,7 @@ impl Server {
                 Ok(Reply::Attributes(attributes))
             }
             Request::SetAttributes { fid, change } => {
+                self.changes(fid);
                 let fid = self.fid(fid)?;
                 self.root.change(fid.fd(), fid.open(), &change)?;
                 Ok(done)
@@ -250,9 +373,7 @@ impl Server {
             Request::Read { fid, offset, count } => {
                 let room = self.room(count, room);
                 let open = self.opened(fid, false)?;
-                data.clear();
-                data.resize(room, 0);
-                let count = read(&open.file, data, offset)?;
+                let count = read(&open.file, room_in(data, room), offset)?;
                 Ok(Reply::Read(&data[..count]))
             }
             Request::Write {
@@ -266,6 +387,7 @@ impl Server {
                 }
                 let count = write(&open.file, written, offset)?;
                 let file = which(open.file.as_fd())?;
+                self.changes(fid);
                 if self.ahead.wrote(file, count as u64) {
                     self.root.sync_data(self.at(fid)?)?;
                     self.ahead.is_safe(file);
@@ -297,35 +419,57 @@ impl Server {
         }
     }
 
+    fn attach<'a>(&mut self, fid: u32, patience: Patience) -> Result<Reply<'a>, Errno> {
+        self.is_fresh(fid)?;
+        let found = self.root.attach(patience)?;
+        let qid = found.qid;
+        self.fids.insert(fid, Fid::of(found));
+        Ok(Reply::Attach(qid))
+    }
+
     /// Goes along the names. Where the first of them leads to nothing, that is an error; where a
     /// later one does, the answer is shorter, and the new fid stands for nothing.
-    fn walk<'a>(&mut self, fid: u32, new: u32, names: &[&[u8]]) -> Result<Reply<'a>, Errno> {
+    fn walk<'a>(
+        &mut self,
+        fid: u32,
+        new: u32,
+        names: &[&[u8]],
+        patience: Patience,
+    ) -> Result<Reply<'a>, Errno> {
         if new != fid {
             self.is_fresh(new)?;
         }
-        let from = self.fid(fid)?;
+        let from = self.known(fid)?;
         // What is open stays what it is.
-        if new == fid && from.open().is_some() {
+        if new == fid && from.stands.open().is_some() {
             return Err(Errno::INVAL);
         }
         let mut qids: Vec<Qid> = Vec::new();
-        let mut here: Option<OwnedFd> = None;
+        let mut here: Option<Entity> = None;
         for name in names {
-            let at = here.as_ref().map_or(from.fd(), OwnedFd::as_fd);
-            match self.root.find(at, name) {
-                Ok((fd, qid)) => {
-                    qids.push(qid);
-                    here = Some(fd);
+            let at = here.as_ref().map_or(from.stands.fd(), |at| at.fd.as_fd());
+            match self.root.find(at, name, patience) {
+                Ok(found) => {
+                    qids.push(found.qid);
+                    here = Some(found);
                 }
                 Err(error) if qids.is_empty() => return Err(error),
+                // What is not in memory is looked for by who may wait.
+                Err(error) if patience == Patience::None && error != Errno::NOENT => {
+                    return Err(Errno::AGAIN);
+                }
                 Err(_) => return Ok(Reply::Walk(qids)),
             }
         }
-        let fd = match here {
-            Some(fd) => fd,
-            None => rustix::io::fcntl_dupfd_cloexec(from.fd(), 0)?,
+        let found = match here {
+            Some(found) => Fid::of(found),
+            None => Fid {
+                stands: Stands::For(rustix::io::fcntl_dupfd_cloexec(from.stands.fd(), 0)?),
+                is_quick: from.is_quick,
+                has_changed: false,
+            },
         };
-        self.fids.insert(new, Stands::For(fd));
+        self.fids.insert(new, found);
         Ok(Reply::Walk(qids))
     }
 
@@ -344,10 +488,16 @@ impl Server {
         }
         if flags & open::TRUNCATE != 0 {
             rustix::fs::ftruncate(&opened.file, 0)?;
+            self.changes(fid);
         }
+        self.put_open(fid, opened)
+    }
+
+    /// Has a fid stand for a file or directory that was opened.
+    fn put_open<'a>(&mut self, fid: u32, opened: Opened) -> Result<Reply<'a>, Errno> {
         let qid = self.root.attributes(opened.file.as_fd())?.qid;
         if let Some(known) = self.fids.get_mut(&fid) {
-            *known = Stands::Open(opened);
+            known.stands = Stands::Open(opened);
         }
         Ok(Reply::Open(qid))
     }
@@ -369,7 +519,8 @@ impl Server {
         }
         let (file, qid) = self.root.create(known.fd(), name, mode)?;
         if let Some(known) = self.fids.get_mut(&fid) {
-            *known = Stands::Open(Opened {
+            known.has_changed = true;
+            known.stands = Stands::Open(Opened {
                 file,
                 is_directory: false,
                 writes: true,
@@ -377,6 +528,22 @@ impl Server {
         }
         Ok(Reply::Create(qid))
     }
+}
+
+/// Makes an error of an answer that is longer than there is room, and nothing where not even that fits.
+fn fit(tag: u16, room: usize, out: &mut Vec<u8>) {
+    if out.len() > room {
+        Reply::Error(sing_p9::errno::EPROTO).encode(tag, out);
+        out.truncate(if out.len() > room { 0 } else { out.len() });
+    }
+}
+
+/// So many bytes for data that is read, whatever they hold.
+fn room_in(data: &mut Vec<u8>, room: usize) -> &mut [u8] {
+    if data.len() < room {
+        data.resize(room, 0);
+    }
+    &mut data[..room]
 }
 
 /// Packs entries of a directory from a place on, as many as there is room for.

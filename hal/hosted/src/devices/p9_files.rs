@@ -13,13 +13,14 @@
 
 use super::p9_ahead::Which;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, fdatasync, fstat,
-    fsync, ftruncate, linkat, mkdirat, openat, openat2, readlinkat, renameat, symlinkat, unlinkat,
-    utimensat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags, Timespec, Timestamps,
+    fdatasync, fstat, fstatfs, fsync, ftruncate, linkat, makedev, mkdirat, openat, openat2,
+    readlinkat, renameat, statx, symlinkat, unlinkat, utimensat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use sing_p9::{Attributes, Change, Qid};
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -31,6 +32,19 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
 /// A descriptor that stands for a file without opening it.
 const STAND_FOR: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const PERMISSIONS: u32 = 0o777;
+/// File systems (by the numbers of `statfs`) of a disk of this machine's, or of its memory, where no
+/// other machine or program is asked for what Linux knows of an open file: ext4 with its ancestors,
+/// XFS, Btrfs, F2FS, tmpfs.
+const LOCAL: [i64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+
+/// How long the host may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// As long as it does.
+    Any,
+    /// No longer than for what it has in memory: otherwise the error is [`Errno::AGAIN`].
+    None,
+}
 
 /// A directory of the host that is served.
 pub(super) struct Root {
@@ -39,6 +53,17 @@ pub(super) struct Root {
     descriptors: OwnedFd,
     device: u64,
     read_only: bool,
+    /// Whether its file system is [`LOCAL`], and Linux (from version 5.12 on) finds names in its
+    /// cache alone.
+    is_quick: bool,
+}
+
+/// What a name stands for.
+pub(super) struct Entity {
+    pub(super) fd: OwnedFd,
+    pub(super) qid: Qid,
+    /// Whether what Linux knows of it is had without waiting.
+    pub(super) is_quick: bool,
 }
 
 /// A file or directory, open.
@@ -55,15 +80,25 @@ impl Root {
         let directory = openat(rustix::fs::CWD, path, flags, Mode::empty())?;
         let descriptors = openat(rustix::fs::CWD, "/proc/self/fd", flags, Mode::empty())?;
         let device = fstat(&directory)?.st_dev;
+        let is_local = fstatfs(&directory).is_ok_and(|about| LOCAL.contains(&about.f_type));
+        let cached = RESOLVE.union(ResolveFlags::CACHED);
+        let found = openat2(&directory, ".", STAND_FOR, Mode::empty(), cached);
         let root = Root {
             directory,
             descriptors,
             device,
             read_only,
+            is_quick: is_local && matches!(found, Ok(_) | Err(Errno::AGAIN)),
         };
         // Whether this Linux has `openat2`, and lets this process read the directory.
         root.reopen_directory(root.directory.as_fd())?;
         Ok(root)
+    }
+
+    /// Whether anything in it is had without waiting.
+    #[cfg(test)]
+    pub(super) fn is_quick(&self) -> bool {
+        self.is_quick
     }
 
     /// Refuses changes of a directory that is for reading only.
@@ -76,17 +111,63 @@ impl Root {
     }
 
     /// A descriptor of the directory itself.
-    pub(super) fn attach(&self) -> Result<(OwnedFd, Qid), Errno> {
+    pub(super) fn attach(&self, patience: Patience) -> Result<Entity, Errno> {
+        if patience == Patience::None && !self.is_quick {
+            return Err(Errno::AGAIN);
+        }
         let fd = rustix::io::fcntl_dupfd_cloexec(&self.directory, 0)?;
-        let qid = self.qid(&fstat(&fd)?);
-        Ok((fd, qid))
+        self.entity(fd)
     }
 
-    /// A descriptor that stands for what has this name in the directory.
-    pub(super) fn find(&self, at: BorrowedFd, name: &[u8]) -> Result<(OwnedFd, Qid), Errno> {
-        let fd = openat2(at, checked(name)?, STAND_FOR, Mode::empty(), RESOLVE)?;
-        let qid = self.qid(&fstat(&fd)?);
-        Ok((fd, qid))
+    /// What has this name in the directory.
+    pub(super) fn find(
+        &self,
+        at: BorrowedFd,
+        name: &[u8],
+        patience: Patience,
+    ) -> Result<Entity, Errno> {
+        let name = checked(name)?;
+        if patience == Patience::Any {
+            return self.entity(openat2(at, name, STAND_FOR, Mode::empty(), RESOLVE)?);
+        }
+        let resolve = RESOLVE.union(ResolveFlags::CACHED);
+        let fd = openat2(at, name, STAND_FOR, Mode::empty(), resolve)?;
+        // Something else may be mounted there, which would be asked.
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let about = statx(&fd, "", flags, StatxFlags::TYPE | StatxFlags::INO)?;
+        if makedev(about.stx_dev_major, about.stx_dev_minor) != self.device {
+            return Err(Errno::AGAIN);
+        }
+        let qid = Qid {
+            kind: kind(FileType::from_raw_mode(about.stx_mode.into())),
+            version: 0,
+            path: self.path(self.device, about.stx_ino),
+        };
+        let is_quick = self.is_quick;
+        Ok(Entity { fd, qid, is_quick })
+    }
+
+    fn entity(&self, fd: OwnedFd) -> Result<Entity, Errno> {
+        let about = fstat(&fd)?;
+        let (qid, is_quick) = (self.qid(&about), self.is_quick);
+        let is_quick = is_quick && about.st_dev == self.device;
+        Ok(Entity { fd, qid, is_quick })
+    }
+
+    /// What the descriptor stands for, opened without waiting: a file, as a directory may be read from
+    /// the disk when it is opened.
+    pub(super) fn reopen_at_once(&self, fd: BorrowedFd, writes: bool) -> Result<Opened, Errno> {
+        if FileType::from_raw_mode(fstat(fd)?.st_mode) != FileType::RegularFile {
+            return Err(Errno::AGAIN);
+        }
+        // Without this mode it would wait for who has a lease of the file. Files of these file systems
+        // are read and written with it as without.
+        let file = self.reopen_file(fd, writes, OFlags::NONBLOCK)?;
+        Ok(Opened {
+            file: file.into(),
+            is_directory: false,
+            writes,
+        })
     }
 
     /// What the descriptor stands for, opened.
@@ -95,7 +176,7 @@ impl Root {
         let file = match kind {
             FileType::Directory if writes => return Err(Errno::ISDIR),
             FileType::Directory => self.reopen_directory(fd)?,
-            FileType::RegularFile => self.reopen_file(fd, writes)?,
+            FileType::RegularFile => self.reopen_file(fd, writes, OFlags::empty())?,
             FileType::Symlink => return Err(Errno::LOOP),
             // A pipe of the host would wait for its other end, a device do who knows what.
             _ => return Err(Errno::OPNOTSUPP),
@@ -113,14 +194,14 @@ impl Root {
     }
 
     /// The caller has seen that it is a file.
-    fn reopen_file(&self, fd: BorrowedFd, writes: bool) -> Result<OwnedFd, Errno> {
+    fn reopen_file(&self, fd: BorrowedFd, writes: bool, mode: OFlags) -> Result<OwnedFd, Errno> {
         let access = if writes {
             self.may_change()?;
             OFlags::RDWR
         } else {
             OFlags::RDONLY
         };
-        let flags = access | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let flags = access | mode | OFlags::CLOEXEC | OFlags::NOCTTY;
         openat(&self.descriptors, number(fd), flags, Mode::empty())
     }
 
@@ -149,7 +230,7 @@ impl Root {
         self.may_change()?;
         let name = checked(name)?;
         mkdirat(at, name, Mode::from_raw_mode(mode & PERMISSIONS))?;
-        self.find(at, name).map(|(_, qid)| qid)
+        self.find(at, name, Patience::Any).map(|found| found.qid)
     }
 
     pub(super) fn make_link(
@@ -161,7 +242,7 @@ impl Root {
         self.may_change()?;
         let name = checked(name)?;
         symlinkat(target, at, name)?;
-        self.find(at, name).map(|(_, qid)| qid)
+        self.find(at, name, Patience::Any).map(|found| found.qid)
     }
 
     /// Gives what the descriptor stands for a further name.
@@ -327,6 +408,33 @@ pub(super) fn read(file: &File, into: &mut [u8], offset: u64) -> Result<usize, E
         }
     }
     Ok(done)
+}
+
+/// As [`read`], of what Linux has in memory: [`Errno::AGAIN`], or another error, if that is not all of
+/// it.
+pub(super) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    let end = offset.checked_add(into.len() as u64);
+    if end.is_none_or(|end| end > i64::MAX as u64) {
+        return Err(Errno::AGAIN);
+    }
+    let mut done = 0;
+    while done < into.len() {
+        let at = offset + done as u64;
+        let mut rest = [IoSliceMut::new(&mut into[done..])];
+        match preadv2(file, &mut rest, at, ReadWriteFlags::NOWAIT) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Whether closing this descriptor, by which nothing was changed, is no work: the file has a name, so that
+/// nothing of it is given back to the disk.
+pub(super) fn is_named(fd: BorrowedFd) -> bool {
+    fstat(fd).is_ok_and(|about| about.st_nlink > 0)
 }
 
 /// Writes the data; how many bytes, fewer only if the host has no room for more.

@@ -17,6 +17,8 @@ pub(super) const SECRET: &[u8] = b"not for the system";
 pub(super) struct Host {
     pub(super) above: PathBuf,
     pub(super) server: Server,
+    /// How many requests were made.
+    asked: u32,
 }
 
 impl Drop for Host {
@@ -54,6 +56,7 @@ impl Host {
         let mut host = Host {
             above,
             server: Server::new(root, 1),
+            asked: 0,
         };
         host.begin();
         host
@@ -70,12 +73,35 @@ impl Host {
         assert!(matches!(root, Said::Qids(q) if q[0].is_directory()));
     }
 
+    /// Every other request may be served at once.
     pub(super) fn ask(&mut self, request: &Request) -> Said {
+        self.asked += 1;
+        let at_once = match self.asked % 2 {
+            0 => self.ask_at_once(request),
+            _ => None,
+        };
+        at_once.unwrap_or_else(|| self.ask_patiently(request))
+    }
+
+    /// The answer, if there is one without waiting.
+    fn ask_at_once(&mut self, request: &Request) -> Option<Said> {
+        let (mut message, mut answer) = (Vec::new(), Vec::new());
+        request.encode(3, &mut message);
+        let room = 1 << 20;
+        let is_served = self.server.serve_at_once(&message, room, &mut answer);
+        is_served.then(|| Host::said(&answer))
+    }
+
+    fn ask_patiently(&mut self, request: &Request) -> Said {
         let (mut message, mut answer) = (Vec::new(), Vec::new());
         request.encode(3, &mut message);
         self.server.serve(&message, 1 << 20, &mut answer);
-        assert_eq!(sing_p9::head(&answer).unwrap().0, answer.len());
-        match Reply::decode(&answer).unwrap().1 {
+        Host::said(&answer)
+    }
+
+    fn said(answer: &[u8]) -> Said {
+        assert_eq!(sing_p9::head(answer).unwrap().0, answer.len());
+        match Reply::decode(answer).unwrap().1 {
             Reply::Error(reason) => Said::Error(reason),
             Reply::Walk(qids) => Said::Qids(qids),
             Reply::Attach(q) | Reply::Open(q) | Reply::Create(q) => Said::Qids(vec![q]),
@@ -116,6 +142,123 @@ impl Host {
             }),
             refused => refused,
         }
+    }
+}
+
+/// Whether Linux serves files in the directory of temporary ones from its memory.
+fn is_quick(host: &Host) -> bool {
+    Root::open(&host.inside(""), false).unwrap().is_quick()
+}
+
+#[test]
+fn what_linux_has_in_memory_is_served_at_once() {
+    let mut host = Host::new(false);
+    if !is_quick(&host) {
+        return;
+    }
+    let names = |names: &[&'static str]| names.iter().map(|n| n.as_bytes()).collect::<Vec<_>>();
+    let walk = |new, names| Request::Walk { fid: 0, new, names };
+    // Each twice: first by who may wait, so that Linux has it in memory then.
+    for (fid, flags) in [(1, open::READ), (2, open::READ_WRITE)] {
+        let ask = |host: &mut Host, fid, request: &dyn Fn(u32) -> Request<'static>| {
+            let patiently = host.ask_patiently(&request(fid + 10));
+            let at_once = host.ask_at_once(&request(fid));
+            assert_eq!(at_once, Some(patiently));
+        };
+        ask(&mut host, fid, &|fid| walk(fid, names(&["file"])));
+        ask(&mut host, fid, &|fid| Request::GetAttributes { fid });
+        ask(&mut host, fid, &|fid| Request::Open { fid, flags });
+        let (offset, count) = (0, 4096);
+        ask(&mut host, fid, &|fid| Request::Read { fid, offset, count });
+        ask(&mut host, fid, &|fid| Request::Clunk { fid });
+    }
+    host.ask_patiently(&walk(3, names(&["sub", "deep", "leaf"])));
+    let deep = host.ask_at_once(&walk(4, names(&["sub", "deep", "leaf"])));
+    assert!(matches!(deep, Some(Said::Qids(qids)) if qids.len() == 3));
+    let none = Said::Error(errno::ENOENT);
+    assert_eq!(host.ask_patiently(&walk(5, names(&["none"]))), none);
+    assert_eq!(host.ask_at_once(&walk(5, names(&["none"]))), Some(none));
+}
+
+#[test]
+fn what_may_wait_is_not_served_at_once_and_changes_nothing() {
+    let mut host = Host::new(false);
+    host.walk(0, 1, &["file"]);
+    host.walk(0, 2, &["sub"]);
+    let change = Change {
+        size: Some(1),
+        ..Change::default()
+    };
+    let (fid, name) = (0, &b"new"[..]);
+    let flags = open::READ_WRITE | open::CREATE | open::EXCLUSIVE;
+    let (from, to, mode) = (0, 0, 0o700);
+    let data = &b"!"[..];
+    for request in [
+        Request::Open {
+            fid: 1,
+            flags: open::READ_WRITE | open::TRUNCATE,
+        },
+        Request::Open {
+            fid: 2,
+            flags: open::READ,
+        },
+        Request::Create {
+            fid,
+            name,
+            flags,
+            mode,
+        },
+        Request::MakeDirectory { fid, name, mode },
+        Request::Symlink {
+            fid,
+            name,
+            target: name,
+        },
+        Request::SetAttributes { fid: 1, change },
+        Request::Rename {
+            from,
+            name: b"file",
+            to,
+            new: name,
+        },
+        Request::Unlink {
+            fid,
+            name: b"file",
+            flags: 0,
+        },
+        Request::Write {
+            fid: 1,
+            offset: 0,
+            data,
+        },
+        Request::Sync { fid: 1 },
+        Request::Clunk { fid: 77 },
+        Request::Walk {
+            fid: 0,
+            new: 3,
+            names: vec![b".."],
+        },
+        // It ends a session.
+        Request::Version {
+            most: MOST,
+            version: VERSION,
+        },
+    ] {
+        assert_eq!(host.ask_at_once(&request), None, "{request:?}");
+    }
+    assert_eq!(fs::read(host.inside("file")).unwrap(), b"content");
+    assert_eq!(fs::read_dir(host.inside("")).unwrap().count(), 2);
+
+    // Linux may write to the disk when these are closed.
+    host.open(1, open::READ_WRITE);
+    let (fid, offset) = (1, 0);
+    let wrote = host.ask(&Request::Write { fid, offset, data });
+    assert_eq!(wrote, Said::Count(1));
+    host.walk(0, 3, &["sub", "deep", "leaf"]);
+    fs::remove_file(host.inside("sub/deep/leaf")).unwrap();
+    for fid in [1, 3] {
+        assert_eq!(host.ask_at_once(&Request::Clunk { fid }), None);
+        assert_eq!(host.ask_patiently(&Request::Clunk { fid }), Said::Done);
     }
 }
 

@@ -100,13 +100,7 @@ fn installed_as(at: u32, name: &mut [u8]) -> Result<Result<&'static Installed, i
                 let_others_run();
                 continue;
             }
-            Err(e) => {
-                log::about(
-                    cpu::current().sip().account().voice(),
-                    format_args!("image {name}: {e}"),
-                );
-                Err(status::BAD_STATE)
-            }
+            Err(e) => Err(unavailable(name, &e)),
         });
     }
 }
@@ -458,10 +452,45 @@ extern "C" fn manifest(_: CtxRef, image: u32, image_len: u32, out: u32, max: u32
 }
 
 fn manifest_at(image: u32, image_len: u32, out: u32, max: u32) -> Result<i32, Trap> {
-    match installed(image, image_len)? {
-        Ok(image) => put_encoded(&image.manifest, out, max),
-        Err(status) => Ok(status),
+    if image_len <= SHORT {
+        manifest_of(
+            image,
+            &mut [0; SHORT as usize][..image_len as usize],
+            out,
+            max,
+        )
+    } else if image_len as usize <= MAX_NAME {
+        manifest_of(image, &mut [0; MAX_NAME][..image_len as usize], out, max)
+    } else {
+        Ok(status::NOT_FOUND)
     }
+}
+
+fn manifest_of(at: u32, name: &mut [u8], out: u32, max: u32) -> Result<i32, Trap> {
+    caller().memory(at, name.len() as u64)?.read(at, name)?;
+    if let Some(image) = image::latest(name) {
+        return put_encoded(&image.manifest, out, max);
+    }
+    let Ok(name) = core::str::from_utf8(name) else {
+        return Ok(status::NOT_FOUND);
+    };
+    if let Some(image) = image::loaded(name) {
+        return put_encoded(&image.manifest, out, max);
+    }
+    match image::manifest(name) {
+        Ok(Some(manifest)) => put_encoded(&manifest, out, max),
+        Ok(None) => Ok(status::NOT_FOUND),
+        Err(e) => Ok(unavailable(name, &e)),
+    }
+}
+
+/// Says why an image is not to be had; the status for it.
+fn unavailable(name: &str, e: &image::Unavailable) -> i32 {
+    log::about(
+        cpu::current().sip().account().voice(),
+        format_args!("image {name}: {e}"),
+    );
+    status::BAD_STATE
 }
 
 #[cfg(test)]

@@ -172,6 +172,40 @@ impl fmt::Display for Unavailable {
     }
 }
 
+/// The image of this name, if it is loaded.
+pub(crate) fn loaded(name: &str) -> Option<&'static Installed> {
+    REGISTRY.lock().loaded.get(name).map(Kept::get)
+}
+
+/// The manifest of the image of this name, as its file has it, whether it is loaded or not: who asks
+/// for it may never make a process of it. `None` if there is no such image. Takes as long as a step of
+/// a load.
+///
+/// # Errors
+/// If the manifest is broken, or the image was found to be, or memory is short.
+pub(crate) fn manifest(name: &str) -> Result<Option<Manifest>, Unavailable> {
+    let program = {
+        let registry = REGISTRY.lock();
+        if let Some(e) = registry.failed.get(name) {
+            return Err(Unavailable::Broken(e.clone()));
+        }
+        let system = registry.system.as_ref();
+        system.and_then(|s| s.get().program(BIN, name))
+    };
+    let Some(program) = program else {
+        return Ok(None);
+    };
+    if hal().heap_room() < LEAST {
+        return Err(Unavailable::NoRoom);
+    }
+    let broken = |e| Unavailable::Broken(Arc::new(e));
+    let declarations = program.declarations().map_err(broken)?;
+    if hal().heap_room() < declarations.room().saturating_add(LEAST) {
+        return Err(Unavailable::NoRoom);
+    }
+    declarations.manifest().map(Some).map_err(broken)
+}
+
 /// The image of this name, loaded; does one step of loading it, where it is not.
 ///
 /// # Errors

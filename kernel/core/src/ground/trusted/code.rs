@@ -86,6 +86,32 @@ impl Program {
             reader,
         })
     }
+
+    /// Finds what the program declares, without reading it.
+    ///
+    /// # Errors
+    /// As for [`Program::read`].
+    pub(crate) fn declarations(&self) -> Result<Declarations, Error> {
+        Sections::find(self.0).map(Declarations)
+    }
+}
+
+/// What a program declares, which is known before anything else of it is read.
+pub(crate) struct Declarations(Sections<'static>);
+
+impl Declarations {
+    /// Returns the most bytes of memory that reading the manifest takes.
+    pub(crate) fn room(&self) -> u64 {
+        self.0.manifest_room()
+    }
+
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// If the manifest is broken.
+    pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
+        self.0.manifest()
+    }
 }
 
 /// A program whose tables are being read, in steps.
