@@ -41,13 +41,24 @@ impl Names {
         })
     }
 
-    fn learn(&mut self, events: &[TraceEvent]) {
+    fn learn(&mut self, events: &[TraceEvent]) -> Result<(), Error> {
         for event in events.iter().filter(|e| e.kind == TraceKind::Create as u32) {
             let image = (event.c as usize)
                 .checked_sub(1)
                 .and_then(|at| self.images.get(at));
             self.made.extend(image.map(|name| (event.a, name.clone())));
         }
+        // A contract is known from the time on when the first image that names it is loaded. Their
+        // numbers ascend.
+        let last = self.contracts.iter().map(|c| u64::from(c.id)).max();
+        let is_message = |e: &&TraceEvent| {
+            e.kind == TraceKind::Send as u32 || e.kind == TraceKind::Receive as u32
+        };
+        let mut messages = events.iter().filter(is_message);
+        if messages.any(|e| last.is_none_or(|last| e.c >> 32 > last)) {
+            self.contracts = inspect::contracts()?;
+        }
+        Ok(())
     }
 
     fn process(&self, id: u32) -> String {
@@ -128,7 +139,7 @@ fn main(Arguments { seconds }: Arguments) -> Result<i32, Error> {
         let over = sing_sdk::time::uptime().saturating_sub(start) >= time
             || (watches && until.as_ref().is_none_or(PipeContract::Exp::is_ready));
         let events = trace.read(Duration::from_millis(if over { 0 } else { 10 }).into())?;
-        names.learn(&events);
+        names.learn(&events)?;
         let mut text = String::new();
         // Tracing the printing of the trace would never end.
         let own = |e: &TraceEvent| e.sip == me || e.b == me && e.kind == TraceKind::Switch as u32;
