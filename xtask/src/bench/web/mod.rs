@@ -6,11 +6,17 @@
 //! takes most from who has the fewest threads, so that each rate stands also for a second of the
 //! server's processes' own time, as Linux accounts it. An answer of another status or length than
 //! it should have counts as failed, which is said.
+//!
+//! Behind the timed rounds another hosted system runs some phases once more while `perf` looks, where that
+//! is there and may: which functions take the time, by process.
 
 mod cpu;
+mod functions;
 mod load;
 mod mix;
 mod peers;
+mod perf;
+mod sampled;
 
 use super::report::{self, Row};
 use super::samples::{self, Sample, percentile};
@@ -25,7 +31,7 @@ use crate::run::SCRIPT_ARGUMENTS;
 use crate::setup::{self, Needs};
 use crate::system::session::Session;
 use crate::test::tcp::{free_port, tell};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use cpu::Times;
 use load::{Kind, Load, Outcome};
 use std::path::{Path, PathBuf};
@@ -154,7 +160,7 @@ pub fn run(request: &Request) -> Result<u8> {
     let cores = load::cores();
     let rounds = if emulated { 1 } else { request.rounds };
     let marks = 2 * rounds as usize * PHASES.len();
-    let mut system = System::start(&project, request, &folder.0, marks, cores[0])?;
+    let mut system = System::start(&project, request, &folder.0, marks, cores[0], &[])?;
     let nginx = match emulated {
         true => None,
         false => peers::nginx(&project, &folder.0, free_port()?, cores[0])?,
@@ -214,7 +220,25 @@ pub fn run(request: &Request) -> Result<u8> {
     let mut rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
     rows.extend(samples::join(&shares).iter().map(share));
     sing_files::standard::print(report::table(&rows));
+    let sampled = match emulated {
+        true => Err(anyhow!("they are measured on the hosted system alone")),
+        false => sampled::run(&project, request, &folder.0, cores),
+    };
     let mut machine = describe(request);
+    let by = match sampled {
+        Ok((by, profiles)) => {
+            for (phase, profile) in profiles {
+                sing_files::standard::print(format!("\n{}", profile.table(phase)));
+                rows.extend(profile.rows(phase));
+            }
+            by
+        }
+        Err(error) => {
+            complain!("without times by function: {error:#}");
+            format!("none: {error:#}")
+        }
+    };
+    machine.insert("functions".into(), by.into());
     machine.insert("clients".into(), CLIENTS.into());
     let version = nginx.map_or("none".into(), |nginx| nginx.version.clone());
     machine.insert("nginx".into(), version.into());
@@ -360,6 +384,7 @@ impl System {
         folder: &Path,
         marks: usize,
         core: Option<usize>,
+        options: &[&'static str],
     ) -> Result<System> {
         let emulated = request.machine.is_emulated();
         let acceleration = match emulated {
@@ -367,6 +392,7 @@ impl System {
             false => Acceleration::Emulated,
         };
         let mut kernel = Kernel::prepare(project, request.machine, acceleration)?;
+        kernel.options.extend(options);
         let (port, control) = (free_port()?, free_port()?);
         let inner = if emulated { PORTS } else { [port, control] };
         kernel.networks = vec![match request.machine {
