@@ -1,6 +1,7 @@
 //! A program that a host program calls: the call's bytes are its standard input, what it writes on
 //! standard output is the answer, and what it writes on standard error goes to the log. The process's
-//! arguments have the names of its directories, its environment and its own words ([`Settings::of_call`]).
+//! arguments have the names of its directories, its environment and its own words ([`Settings::of_call`]). Its
+//! random bytes come from the host, over a channel of this process alone.
 //!
 //! Invariants:
 //! - What is kept of an answer is bounded.
@@ -13,6 +14,7 @@ use sing_sdk::prelude::*;
 use sing_sdk::process;
 use sing_sdk::program::Local;
 use sing_sdk::rt::Handle;
+use wasi_core::chance;
 use wasi_core::errno::{Errno, Result};
 use wasi_core::running::{self, Given, World};
 use wasi_core::settings::Settings;
@@ -94,7 +96,7 @@ pub fn world(
     let given = Given {
         arguments: running::bytes(settings.arguments),
         environment: running::bytes(settings.environment),
-        chance: None,
+        chance: startup::random().map(chance::given),
         directories: running::directories(named, none, ends.into_iter())?,
     };
     let input = source(bytes).map_err(|e| format!("its standard input: {e}"))?;
