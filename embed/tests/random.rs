@@ -96,9 +96,9 @@ fn calls_under_way_together_share_no_random_bytes() {
         all.extend(kept.iter_mut().map(|one| one.call(b"fill 16").unwrap()));
     }
     differ(&all);
-    // Half of all bits, give or take a hundredth: 600 times 128 of them.
+    // Half of all bits, give or take five times the deviation: 550 times 128 of them.
     let ones: u32 = all.iter().flatten().map(|byte| byte.count_ones()).sum();
-    assert!((37_600..39_200).contains(&ones), "{ones} of 76800 bits");
+    assert!((34_500..35_900).contains(&ones), "{ones} of 70400 bits");
 }
 
 #[test]

@@ -32,8 +32,8 @@ None
 0 call
 a b
 --env=x
-A=b=c
 HOME=/
+A=b=c
 Some("/")
 
 0 call
