@@ -13,13 +13,15 @@
 mod answer;
 
 use answer::{Answer, Stdout};
-use sing_sdk::io::Reader;
+use sing_sdk::fs::Directory;
+use sing_sdk::io::{DebugLog, Reader};
 use sing_sdk::prelude::*;
 use sing_sdk::{args, process};
 use wasi_core::cgi::Request;
-use wasi_core::chance;
-use wasi_core::running::{self, Given, bytes};
+use wasi_core::running::{self, World, bytes};
 use wasi_core::settings::Settings;
+use wasi_core::sing::{Merged, Sing, Sink};
+use wasi_core::{Wasi, chance};
 
 sing_sdk::manifest! {
     name: "wasi-cgi",
@@ -45,6 +47,28 @@ fn end(status: i32) -> ! {
     answer::end(status)
 }
 
+/// Makes the program's world.
+fn world(
+    settings: Settings,
+    directories: Vec<(String, Directory)>,
+    environment: Vec<Vec<u8>>,
+    body: Reader,
+) -> Result<World, String> {
+    let too_many = |_| String::from("more directories than a program can have open");
+    let host = Sing::new(Merged, startup::random().map(chance::given));
+    let mut wasi = Wasi::new(host, bytes(settings.arguments), environment);
+    wasi.add_source(body, false).map_err(too_many)?;
+    wasi.add_sink(Sink::Other(Box::new(Stdout)), false)
+        .map_err(too_many)?;
+    let log = Sink::Log(Box::new(DebugLog::new()));
+    wasi.add_sink(log, false).map_err(too_many)?;
+    for (name, directory) in directories {
+        wasi.add_directory(directory, name.into_bytes())
+            .map_err(too_many)?;
+    }
+    Ok(wasi)
+}
+
 /// Waits for the request, and answers it.
 fn serve(requests: WebContract::Exp<WebContract::Start>) -> Result<(), String> {
     let mut settings = Settings::read(args::all())?;
@@ -65,14 +89,10 @@ fn serve(requests: WebContract::Exp<WebContract::Start>) -> Result<(), String> {
     };
     let id = String::from_utf8_lossy(request.header("x-request-id").unwrap_or_default());
     answer::begin(Answer::new(id.into_owned(), method == "HEAD", asked));
-    let environment = request.environment(bytes(settings.environment));
-    let given = Given {
-        arguments: bytes(settings.arguments),
-        environment,
-        chance: startup::random().map(chance::given),
-        directories,
-    };
-    running::start(running::answering(given, Reader::new(body), Stdout)?);
+    let given = bytes(core::mem::take(&mut settings.environment));
+    let environment = request.environment(given);
+    let wasi = world(settings, directories, environment, Reader::new(body))?;
+    running::start(wasi);
     end(0)
 }
 
