@@ -273,10 +273,6 @@ pub unsafe extern "C" fn sing_call(
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a function of C has no other way to take what may be absent"
-)]
 pub unsafe extern "C" fn sing_call_with(
     system: *mut CSystem,
     program: *const c_char,
