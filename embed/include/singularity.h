@@ -33,7 +33,8 @@ enum sing_status {
     /* No process was asked: none could be made, the kept one has ended, the call has no room in its
      * memory, or as many calls as there may be are under way. */
     SING_NOT_MADE = 7,
-    /* The call has no bytes or too many, the name is too long, or a pointer is null. */
+    /* The call has no bytes or too many, the name is too long, a word cannot be given, or a pointer is
+     * null. */
     SING_BAD_CALL = 8,
     /* There is no system: the image is none, Linux refuses something, or it has ended. */
     SING_NO_SYSTEM = 9
@@ -72,6 +73,13 @@ void sing_end(sing_system *system);
  * be null. Gives an answer or a text in any case. */
 enum sing_status sing_call(sing_system *system, const char *program, const sing_limits *limits,
                            const void *bytes, size_t len, sing_bytes *answer);
+
+/* The same for a program that has arguments and an environment, as an ordinary one does: strings, each as
+ * NAME=VALUE in the environment, with a null pointer behind the last. Both may be null. The program's name is
+ * in front of the arguments, and nothing of the host's environment is in this one. */
+enum sing_status sing_call_with(sing_system *system, const char *program, const sing_limits *limits,
+                                const char *const *arguments, const char *const *environment,
+                                const void *bytes, size_t len, sing_bytes *answer);
 
 /* Makes a process that is kept, with limits for each of its calls. Null, and a text in `error`, if
  * there is none; otherwise `error` stays as it is. */

@@ -1,7 +1,8 @@
 //! Calls: of a process made for each, or of one that is kept; each to be waited for by a thread or
 //! as a future.
 
-use crate::directory::{Access, Directory, Given, arguments};
+use crate::directory::{self, Access, Directory, Given};
+use crate::words::Words;
 use crate::{Error, MOST_BYTES, System};
 use sing_calls::{Limits, NAME, Op, Outcome};
 use sing_hosted::{Asked, GivenDirectories, GivenDirectory, Pending, Reply};
@@ -18,6 +19,7 @@ pub struct Program<'s> {
     name: String,
     limits: Limits,
     directories: Vec<Directory>,
+    words: Words,
 }
 
 /// A process that is kept, and asked many times, one call after the other. Dropping it ends it.
@@ -46,6 +48,7 @@ impl<'s> Program<'s> {
             name: name.into(),
             limits: Limits::NONE,
             directories: Vec::new(),
+            words: Words::default(),
         }
     }
 
@@ -105,6 +108,38 @@ impl<'s> Program<'s> {
         self
     }
 
+    /// Gives the process of each call one more argument, behind those that it has. The first of an ordinary
+    /// program is its name; those of another come behind the names of its directories, to its `arguments!`.
+    ///
+    /// ```no_run
+    /// use sing_embed::{Image, System};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let system = System::start(&Image::open("tools.img".as_ref())?)?;
+    /// let sort = system.program("sort").arg("--reverse").env("LC_ALL", "C");
+    /// assert_eq!(sort.call(b"a\nb\n")?, b"b\na\n");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn arg(mut self, word: &str) -> Self {
+        self.words.arguments.push(word.into());
+        self
+    }
+
+    /// Gives the process of each call a variable of the environment, in the place of one that had this name. It
+    /// has no others: what the host's environment has it does not see. It is for ordinary programs (WASI
+    /// preview 1); another program has no environment, and gets an argument `--env=NAME=VALUE` that it does not know.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        let all = &mut self.words.environment;
+        match all.iter_mut().find(|(its, _)| its == name) {
+            Some(variable) => variable.1 = value.into(),
+            None => all.push((name.into(), value.into())),
+        }
+        self
+    }
+
     /// Makes a process, hands it these bytes, and waits for its answer. The process has ended when
     /// this returns.
     ///
@@ -148,14 +183,16 @@ impl<'s> Program<'s> {
         }
     }
 
-    /// The directories for a process, each served.
+    /// What a process is given: directories, each served, and words.
     fn give(&self) -> Result<Given, Error> {
-        let arguments = arguments(&self.name, &self.directories)?;
+        directory::check(&self.name, &self.directories)?;
+        let names = self.directories.iter().map(Directory::name);
+        let arguments = self.words.encode(&self.name, names)?;
         let all = self.system.give(&self.directories)?;
         Ok(Given { all, arguments })
     }
 
-    /// Begins what is asked; a process that is made has its directories.
+    /// Begins what is asked; a process that is made has its directories and words.
     fn ask<'p>(&'p self, asked: &Asked<'_>) -> Call<'p> {
         let makes = asked.op != Op::Ask;
         let checked = checked(asked.op, asked.name, asked.bytes);

@@ -29,14 +29,18 @@ impl Directory {
             read_only: access == Access::ReadOnly,
         })
     }
+
+    /// What the process calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.0.at
+    }
 }
 
-/// The arguments of a process with these directories, behind its name: their names.
+/// Looks whether a process can have these directories.
 ///
 /// # Errors
 /// If there are too many, or a name is none.
-pub(crate) fn arguments(program: &str, directories: &[Directory]) -> Result<Vec<u8>, Error> {
-    let mut arguments = Vec::new();
+pub(crate) fn check(program: &str, directories: &[Directory]) -> Result<(), Error> {
     for (i, Directory(directory)) in directories.iter().enumerate() {
         let refused = |reason: String| {
             Err(Error::Directory {
@@ -60,13 +64,11 @@ pub(crate) fn arguments(program: &str, directories: &[Directory]) -> Result<Vec<
         if directories.iter().take(i).any(|other| other.0.at == *at) {
             return refused(format!("{program} has another directory as {at:?}"));
         }
-        arguments.extend_from_slice(&(at.len() as u32).to_le_bytes());
-        arguments.extend_from_slice(at.as_bytes());
     }
-    Ok(arguments)
+    Ok(())
 }
 
-/// Directories that are served, to be given to one process.
+/// What one process is given: directories that are served, and words.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     pub(crate) all: GivenDirectories,
@@ -74,10 +76,10 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Asks for a process that has them.
+    /// Asks for a process that has this.
     pub(crate) fn with<R>(&self, asked: &Asked<'_>, ask: impl FnOnce(&Asked<'_>) -> R) -> R {
-        // Most have none.
-        if self.all.is_empty() {
+        // Most have nothing.
+        if self.arguments.is_empty() {
             return ask(asked);
         }
         let directories: Vec<u64> = self.all.iter().map(GivenDirectory::number).collect();
@@ -93,16 +95,16 @@ impl Given {
 mod tests {
     use super::*;
 
-    fn named(names: &[&str]) -> Result<Vec<u8>, String> {
+    fn named(names: &[&str]) -> Result<(), String> {
         let new = |at: &&str| Directory::new("/host".as_ref(), at, Access::ReadOnly);
         let all: Vec<Directory> = names.iter().map(new).collect();
-        arguments("program", &all).map_err(|error| error.to_string())
+        check("program", &all).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn names_are_arguments_or_refused_with_the_reason() {
-        assert_eq!(named(&[]), Ok(Vec::new()));
-        assert_eq!(named(&["/", "ab"]), Ok(b"\x01\0\0\0/\x02\0\0\0ab".to_vec()));
+    fn names_are_names_or_refused_with_the_reason() {
+        assert_eq!(named(&[]), Ok(()));
+        assert_eq!(named(&["/", "ab"]), Ok(()));
         let long = "x".repeat(256);
         for (names, why) in [
             (&[""][..], "1 to 255 bytes"),

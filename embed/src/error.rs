@@ -33,6 +33,13 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// An argument or a variable of the environment cannot be given to a process. None was made.
+    Words {
+        /// The program.
+        program: String,
+        /// Why not.
+        reason: String,
+    },
     /// No process was asked: none could be made of the program, the kept one has ended, the call has no
     /// room in its memory, or as many calls as there may be are under way.
     NotMade(String),
@@ -96,6 +103,7 @@ impl fmt::Display for Error {
             Self::Directory { path, reason } => {
                 write!(f, "the directory {}: {reason}", path.display())
             }
+            Self::Words { program, reason } => write!(f, "{program}: {reason}"),
             Self::NotMade(reason) => f.write_str(reason),
             Self::Refused { program, reason } => write!(f, "{program} refuses: {reason}"),
             Self::Crashed { program, report } => write!(f, "{program} has crashed: {report}"),

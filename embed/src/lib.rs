@@ -42,6 +42,7 @@ mod call;
 mod directory;
 mod error;
 mod system;
+mod words;
 
 pub use call::{Call, Process, Program};
 pub use directory::Access;

@@ -5,19 +5,50 @@ use crate::image::{self, MemoryMode};
 use crate::project::{Maker, Program, Project};
 use crate::{build, cargo, wasi};
 use anyhow::{Context, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The system manifest.
 const SYSTEM: &str = "system/embed.json";
 /// Programs of the system, and of the tests, that it has.
-const PROGRAMS: [&str; 5] = ["brood", "hello", "host-directory", "plugin", "shelf"];
+const PROGRAMS: [&str; 6] = [
+    "brood",
+    "dice",
+    "hello",
+    "host-directory",
+    "plugin",
+    "shelf",
+];
 /// The examples' programs.
 const EXAMPLES: [&str; 4] = ["notes", "rogue", "shout", "words"];
-/// An ordinary program, which `sing` joins with the adapter.
-const ORDINARY: &str = "called";
+/// Ordinary programs, which `sing` joins with the adapter.
+const ORDINARY: [&str; 2] = ["called", "copy"];
+/// One in Rust with its standard library, and its target.
+const RUST: &str = "call";
+const TARGET: &str = "wasm32-wasip1";
 
-/// Builds the image for the tests, the example and the benchmark.
+/// Builds the image for the example and the benchmark.
 pub fn image(project: &Project) -> Result<PathBuf> {
+    with_modules(project, &[])
+}
+
+/// Builds the image for the tests, which has an ordinary program in Rust, too.
+pub fn image_for_tests(project: &Project) -> Result<PathBuf> {
+    let folder = project.out();
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
+    let module = folder.join(format!("{RUST}.wasm"));
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--edition", "2024", "-O", "--target", TARGET]);
+    rustc.arg(project.root.join(format!("tests/ordinary/{RUST}.rs")));
+    rustc.arg("-o").arg(&module);
+    let why = format!("compiling {RUST}.rs (`rustup target add {TARGET}` installs its target)");
+    cargo::quiet(&mut rustc, &why)?;
+    with_modules(project, &[(RUST, module)])
+}
+
+/// Builds an image that has these ordinary programs, too.
+fn with_modules(project: &Project, modules: &[(&str, PathBuf)]) -> Result<PathBuf> {
     let examples = EXAMPLES.map(|name| Program {
         maker: Maker::Cargo(name.into()),
         name: name.into(),
@@ -34,12 +65,21 @@ pub fn image(project: &Project) -> Result<PathBuf> {
     let out = folder.join("embed.img");
     // What `sing` needs for an ordinary program.
     wasi::base(project)?;
-    let text = project.root.join(format!("tests/ordinary/{ORDINARY}.wat"));
-    let module = folder.join(format!("{ORDINARY}.wasm"));
-    build::module_of_text(project, &text, &module)?;
     let mut command = image::packing(project, SYSTEM, &out, images);
-    let program = format!("{ORDINARY}={}", module.display());
-    command.env("SING_CACHE", "off").args(["--bin", &program]);
+    command.env("SING_CACHE", "off");
+    let mut add = |name: &str, module: &Path| {
+        let program = format!("{name}={}", module.display());
+        command.args(["--bin", &program]);
+    };
+    for name in ORDINARY {
+        let text = project.root.join(format!("tests/ordinary/{name}.wat"));
+        let module = folder.join(format!("{name}.wasm"));
+        build::module_of_text(project, &text, &module)?;
+        add(name, &module);
+    }
+    for (name, module) in modules {
+        add(name, module);
+    }
     cargo::quiet(&mut command, "packing the image for embedding")?;
     Ok(out)
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Usage: sing-bench-embed [OPTIONS] IMAGE
 
-Measures calls of the program `plugin` in a system image, as `cargo xtask bench embed` makes it.
+Measures calls of the programs `plugin` and `copy` in a system image, as `cargo xtask bench embed` makes it.
 
 Options:
       --burst        accepted, as of the other measuring programs
@@ -71,6 +71,10 @@ fn run(path: &std::path::Path, samples: usize) -> Result<(), Box<dyn std::error:
     let mut kept = limited.open()?;
     let name = "a kept process, with budgets and a deadline";
     measure(name, samples, || kept.call(CALL))?;
+    // Its standard input, which is what the plug-in answers.
+    let copy = system.program("copy");
+    let name = "an ordinary program, a process for each";
+    measure(name, samples, || copy.call(&CALL[5..]))?;
     Ok(())
 }
 

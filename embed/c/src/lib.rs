@@ -131,6 +131,59 @@ unsafe fn with_limits<'s>(program: Program<'s>, limits: *const CLimits) -> Progr
     program
 }
 
+/// The strings behind a pointer, up to a null pointer; none if it is null itself.
+///
+/// # Safety
+/// `strings` is null, or strings of C's are there with a null pointer behind the last, which stay as they are
+/// meanwhile.
+unsafe fn strings<'c>(strings: *const *const c_char) -> impl Iterator<Item = &'c CStr> {
+    let mut next = strings;
+    std::iter::from_fn(move || {
+        if next.is_null() {
+            return None;
+        }
+        // SAFETY: the caller's: the null pointer has not been found, so that there is one more.
+        let found = unsafe { text(next.read()) };
+        next = match found {
+            // SAFETY: as above.
+            Some(_) => unsafe { next.add(1) },
+            None => std::ptr::null(),
+        };
+        found
+    })
+}
+
+/// A program with words.
+///
+/// # Errors
+/// If one of the words is none.
+///
+/// # Safety
+/// As [`strings`], of each.
+unsafe fn with_words<'s>(
+    mut program: Program<'s>,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> Result<Program<'s>, String> {
+    let known = |word: &CStr| match word.to_str() {
+        Ok(word) => Ok(word.to_owned()),
+        Err(_) => Err(format!("the word {word:?} is no UTF-8")),
+    };
+    // SAFETY: the caller's.
+    for word in unsafe { strings(arguments) } {
+        program = program.arg(&known(word)?);
+    }
+    // SAFETY: the caller's.
+    for word in unsafe { strings(environment) } {
+        let word = known(word)?;
+        let (name, value) = word
+            .split_once('=')
+            .ok_or_else(|| format!("{word:?} in the environment is not NAME=VALUE"))?;
+        program = program.env(name, value);
+    }
+    Ok(program)
+}
+
 /// The status that says which error this is.
 fn status(error: &Error) -> c_int {
     match error {
@@ -141,7 +194,7 @@ fn status(error: &Error) -> c_int {
         Error::OutOfTime { .. } => OUT_OF_TIME,
         Error::OutOfMemory { .. } => OUT_OF_MEMORY,
         Error::NotMade(_) => NOT_MADE,
-        Error::Empty | Error::TooLong { .. } => BAD_CALL,
+        Error::Empty | Error::TooLong { .. } | Error::Words { .. } => BAD_CALL,
         _ => NO_SYSTEM,
     }
 }
@@ -210,6 +263,26 @@ pub unsafe extern "C" fn sing_call(
     len: usize,
     to: *mut CBytes,
 ) -> c_int {
+    let none = std::ptr::null();
+    // SAFETY: the header's, which says the same of this.
+    unsafe { sing_call_with(system, program, limits, none, none, at, len, to) }
+}
+
+/// `sing_call_with`.
+///
+/// # Safety
+/// The pointers are as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sing_call_with(
+    system: *mut CSystem,
+    program: *const c_char,
+    limits: *const CLimits,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    at: *const u8,
+    len: usize,
+    to: *mut CBytes,
+) -> c_int {
     // SAFETY: the header's: they are null, or valid during the call.
     let given = unsafe { (system.as_ref(), text(program), bytes(at, len)) };
     let (Some(system), Some(name), Some(bytes)) = given else {
@@ -221,7 +294,15 @@ pub unsafe extern "C" fn sing_call(
     // SAFETY: the header's.
     let program = unsafe { with_limits(system.0.program(&name), limits) };
     // SAFETY: the header's.
-    unsafe { answer(program.call(bytes), to) }
+    match unsafe { with_words(program, arguments, environment) } {
+        // SAFETY: the header's.
+        Ok(program) => unsafe { answer(program.call(bytes), to) },
+        Err(reason) => {
+            // SAFETY: the header's.
+            unsafe { give(reason.into_bytes(), to) };
+            BAD_CALL
+        }
+    }
 }
 
 /// `sing_open`.

@@ -24,8 +24,13 @@ pub const ENDPOINT: &str = "calls";
 pub const DIRECTORY: &str = "DirectoryContract";
 /// The name of the start-up endpoint at which a process serves a directory.
 pub const SERVED: &str = "directory";
-/// The state of a directory's channel at both ends when their processes start: it need not be opened.
+/// The state of a channel of a directory, or of random bytes, at both ends when a process starts with it: it need
+/// not be opened.
 pub const READY: &str = "Ready";
+/// The contract of sources of random bytes.
+pub const ENTROPY: &str = "EntropyContract";
+/// The name of the start-up endpoint of a process that asks the host for random bytes, in the state [`READY`].
+pub const RANDOM: &str = "random";
 /// The image of the processes that serve directories of the host.
 pub const SERVER: &str = "host-directory";
 /// The first call of such a process: whether its directory may be changed.
@@ -41,6 +46,10 @@ pub const ANSWER: usize = (1 << 20) - 64;
 /// The most calls that may be under way at a time, and the most processes that are kept: what is
 /// beyond that is answered with [`Outcome::NotMade`].
 pub const OPEN: usize = 256;
+/// The most words of a process behind its name.
+pub const WORDS: usize = 1024;
+/// The most bytes of them, with the length of each.
+pub const WORD_BYTES: usize = 64 << 10;
 /// The most directories that a process is given.
 pub const DIRECTORIES: usize = 8;
 /// The most processes that serve directories at a time. They are none of [`OPEN`].
@@ -96,7 +105,8 @@ pub struct Request<'r> {
     /// The directories that the process of [`Op::Call`] and [`Op::Open`] is given, in their order:
     /// the numbers of their [`Op::Serve`]; [`DIRECTORIES`] at the most.
     pub directories: &'r [u64],
-    /// The arguments of that process behind its name: each a little-endian `u32` length and bytes.
+    /// The arguments of that process behind its name: each a little-endian `u32` length and bytes; [`WORDS`] in
+    /// [`WORD_BYTES`] at the most.
     pub arguments: &'r [u8],
     /// The bytes of a call: one at least, and [`MOST`] at the most.
     pub bytes: &'r [u8],

@@ -19,6 +19,7 @@ mod answer;
 pub use answer::{Pending, Reply};
 
 use crate::baton::Baton;
+use crate::devices::entropy;
 use crate::origin::Origin;
 use crate::signals::beside;
 use crate::wakers::Wakers;
@@ -380,6 +381,12 @@ impl Callers for Port {
             read(&mut bytes);
             bytes
         });
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> bool {
+        bytes
+            .chunks_mut(entropy::MOST)
+            .all(|piece| entropy::draw(piece) == piece.len())
     }
 
     fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>) {

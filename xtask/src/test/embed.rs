@@ -25,6 +25,31 @@ const SAID_IN_C: &str = "0 HELLO
 8
 ";
 
+/// What a program in C says that calls with arguments and an environment.
+const WORDS_IN_C: &str = r#"0 call
+None
+
+0 call
+a b
+--env=x
+HOME=/
+A=b=c
+Some("/")
+
+0 call
+None
+
+8 the word "\xff" is no UTF-8
+8 "HOME" in the environment is not NAME=VALUE
+8 call: a variable of its environment cannot have the name "": it has a byte at least, and no `=`
+"#;
+
+/// Programs in C, and what they say.
+const IN_C: [(&str, &str, &str); 2] = [
+    ("c-host", "examples/c-host/main.c", SAID_IN_C),
+    ("c-words", "embed/c/tests/words.c", WORDS_IN_C),
+];
+
 /// Calls of the host of tools, and what it answers.
 const CALLS: &str = "examples/tool-host/calls.jsonl";
 const ANSWERS: [&str; 16] = [
@@ -48,7 +73,7 @@ const ANSWERS: [&str; 16] = [
 
 /// Runs all.
 pub fn check(run: &Run) -> Result<Report> {
-    let image = embed::image(&run.project)?;
+    let image = embed::image_for_tests(&run.project)?;
     let mut line = vec!["test", "--release", "--no-fail-fast"];
     line.extend(["-p", "sing-embed", "-p", "sing-hosted"]);
     line.extend([
@@ -58,6 +83,10 @@ pub fn check(run: &Run) -> Result<Report> {
         "callers",
         "--test",
         "directories",
+        "--test",
+        "random",
+        "--test",
+        "words",
         "--test",
         "returned",
         "--test",
@@ -82,12 +111,12 @@ pub fn check(run: &Run) -> Result<Report> {
         let said = tools(run, &image).map_err(|error| format!("{error:#}"));
         report.count("tool-host", said.and_then(|said| answers(&said)));
     }
-    if run.wants("c-host") {
+    for (name, source, wanted) in IN_C.into_iter().filter(|(name, ..)| run.wants(name)) {
         match run.without.clang() {
-            Some(reason) => report.skipped.push(format!("c-host: {reason}")),
+            Some(reason) => report.skipped.push(format!("{name}: {reason}")),
             None => {
-                let said = c_example(run, &image).map_err(|error| format!("{error:#}"));
-                report.count("c-host", said.and_then(|said| is(&said, SAID_IN_C)));
+                let said = in_c(run, name, source, &image).map_err(|error| format!("{error:#}"));
+                report.count(name, said.and_then(|said| is(&said, wanted)));
             }
         }
     }
@@ -149,21 +178,21 @@ fn answers(said: &str) -> Result<(), String> {
     }
 }
 
-/// Compiles the example in C against the library, and runs it; what it has said.
-fn c_example(run: &Run, image: &Path) -> Result<String> {
+/// Compiles a program in C against the library, and runs it; what it has said.
+fn in_c(run: &Run, name: &str, source: &str, image: &Path) -> Result<String> {
     build::host(&run.project, &["sing-embed-c"])?;
     let (root, out) = (&run.project.root, run.project.out());
-    let program = out.join("c-host");
+    let program = out.join(name);
     let library = run.project.host_binary("libsingembed.a");
     let mut compiler = Command::new("clang");
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]);
     compiler.arg(root.join("embed/include"));
-    compiler.arg(root.join("examples/c-host/main.c"));
+    compiler.arg(root.join(source));
     compiler
         .arg(library)
         .args(["-lpthread", "-lm", "-ldl", "-o"]);
     compiler.arg(&program);
-    cargo::quiet(&mut compiler, "compiling c-host")?;
+    cargo::quiet(&mut compiler, &format!("compiling {source}"))?;
     said(Command::new(&program).arg(image))
 }
 

@@ -4,7 +4,7 @@ use super::mmio::{Model, Ticket};
 use super::queue::{Chain, bytes};
 
 /// The most bytes of one answer; a driver that wants more asks again.
-const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 
 /// The device.
 pub(super) struct Entropy;
@@ -21,11 +21,16 @@ impl Model for Entropy {
     fn serve(&mut self, chain: &mut Chain, _: Ticket) -> Option<u32> {
         let mut random = [0; MOST];
         let wanted = bytes(&chain.writable).min(MOST);
-        // Up to 256 bytes come whole and at once, once the host has any at all. SAFETY: the buffer
-        // is valid for the call and at least as long as said.
-        let got =
-            unsafe { libc::getrandom(random.as_mut_ptr().cast(), wanted, libc::GRND_NONBLOCK) };
-        let got = usize::try_from(got).unwrap_or(0);
+        let got = draw(&mut random[..wanted]);
         Some(chain.fill(&random[..got]) as u32)
     }
+}
+
+/// Fills this with random bytes of Linux's, without waiting: how many have come. Up to [`MOST`] come whole,
+/// once Linux has any at all.
+pub(crate) fn draw(bytes: &mut [u8]) -> usize {
+    let (at, len) = (bytes.as_mut_ptr().cast(), bytes.len().min(MOST));
+    // SAFETY: there are at least so many bytes to be written.
+    let got = unsafe { libc::getrandom(at, len, libc::GRND_NONBLOCK) };
+    usize::try_from(got).unwrap_or(0)
 }

@@ -24,7 +24,7 @@ mod e1000;
 mod e1000_ring;
 #[cfg(test)]
 mod e1000_tests;
-mod entropy;
+pub(crate) mod entropy;
 mod host_dir;
 mod isa;
 mod isa_clock;

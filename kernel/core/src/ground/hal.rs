@@ -91,6 +91,9 @@ pub trait Callers {
     /// Answers a request with `len` bytes, at most [`sing_calls::ANSWER`], which `read` writes.
     fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8]));
 
+    /// Fills this with random bytes of the host's, which nobody else gets. False if it has none.
+    fn random(&self, bytes: &mut [u8]) -> bool;
+
     /// Answers a request with a text.
     fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>);
 }

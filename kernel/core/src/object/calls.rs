@@ -1,6 +1,9 @@
 //! Calls of the program that the system is inside of ([`crate::hal::Callers`]): the kernel makes a
 //! process for each, or keeps one for many, asks it over `CallContract`, and gives its answer back.
 //!
+//! A process whose image asks for it has a channel to the kernel by which it gets random bytes of the host's
+//! ([`chance`]).
+//!
 //! A process may be given directories of the host. Each is served by a kept process of its own, which
 //! the host answers: both are connected when they are made, and the kernel has no part in what they say.
 //!
@@ -18,6 +21,7 @@
 //! - A directory is given to one process, or to none.
 //! - What is in flight on such a channel is one block: [`Messages::of`] refuses other contracts.
 
+mod chance;
 mod limits;
 mod making;
 mod record;
@@ -27,7 +31,7 @@ use crate::ground::trusted::variables;
 use crate::object::calls::limits::Budget;
 use crate::object::calls::making::{Why, make, serving};
 use crate::object::calls::record::{Call, Calls, State};
-use crate::object::channel::{self, Heard};
+use crate::object::channel::{self, Channel, Heard};
 use crate::object::crash;
 use crate::object::exheap;
 use crate::object::set::{Look, Set};
@@ -192,6 +196,9 @@ fn begin(request: &Request<'_>) -> Result<u32, Why> {
         calls.add(process, &made)
     };
     set.add(made.channel, Side::Imp, index);
+    if let Some(random) = made.random {
+        set.add(random, Side::Exp, index | OF_CHANCE);
+    }
     if keeps {
         made.sip.start();
     }
@@ -230,6 +237,22 @@ fn tell(index: u32, request: &Request<'_>) -> Result<(), Why> {
     Ok(())
 }
 
+/// The bit of a set's key that says that it is a process's channel of random bytes. There are fewer records.
+const OF_CHANCE: u32 = 1 << 31;
+
+/// Gives a process the random bytes that it has asked for, or takes note that it asks for none any more.
+fn give_random(index: u32) {
+    let Some(call) = CALLS.lock().get(index) else {
+        return;
+    };
+    if let (Some(sip), Some(channel)) = (call.sip, call.random)
+        && !chance::serve(channel, sip)
+    {
+        channel::close(channel, Side::Exp, sip);
+        CALLS.lock().no_random(index);
+    }
+}
+
 /// Takes what a process has said, or that it has closed its end. False if none has.
 fn hear() -> bool {
     let Some(set) = CALLS.lock().set else {
@@ -240,6 +263,10 @@ fn hear() -> bool {
         Look::More => return true,
         Look::Nothing => return false,
     };
+    if key & OF_CHANCE != 0 {
+        give_random(key & !OF_CHANCE);
+        return true;
+    }
     let Some(call) = CALLS.lock().get(key) else {
         return false;
     };
@@ -317,6 +344,14 @@ enum Ending {
     Dropped,
 }
 
+/// Closes the kernel's end of a channel to a process, and frees what has come there.
+fn give_up(channel: &'static Channel, side: Side, sip: &'static Sip) {
+    while let Heard::Message(_, word) = channel::hear(channel, side) {
+        exheap::free(word as u32);
+    }
+    channel::close(channel, side, sip);
+}
+
 /// Ends a process; the host is told when it is free, mostly at once.
 fn end(index: u32, ending: Ending) {
     let Some(call) = CALLS.lock().end(index, ending) else {
@@ -326,10 +361,10 @@ fn end(index: u32, ending: Ending) {
     let (Some(sip), Some(channel)) = (call.sip, call.channel) else {
         return;
     };
-    while let Heard::Message(_, word) = channel::hear(channel, Side::Imp) {
-        exheap::free(word as u32);
+    give_up(channel, Side::Imp, sip);
+    if let Some(random) = call.random {
+        give_up(random, Side::Exp, sip);
     }
-    channel::close(channel, Side::Imp, sip);
     if let Some(directory) = call.directory {
         channel::close(directory, Side::Imp, sip);
     }

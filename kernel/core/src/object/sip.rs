@@ -99,7 +99,7 @@ pub(crate) struct Sip {
     memory: LinearMemory,
     /// The account that it pays from.
     account: Link<Account>,
-    /// Cycles of its threads that have ended.
+    /// Cycles of its threads that have ended, and of the kernel for it while none ran.
     pub(crate) ended_cycles: AtomicU64,
     /// Why it must not run: the number of suspends without a resume, and the bit [`ENDED`].
     halted: AtomicU32,

@@ -1,6 +1,7 @@
 //! A program that a host program calls: the call's bytes are its standard input, what it writes on
-//! standard output is the answer, and what it writes on standard error goes to the log. It is given
-//! directories, whose names are the process's arguments behind its own.
+//! standard output is the answer, and what it writes on standard error goes to the log. The process's
+//! arguments have the names of its directories, its environment and its own words ([`Settings::of_call`]). Its
+//! random bytes come from the host, over a channel of this process alone.
 //!
 //! Invariants:
 //! - What is kept of an answer is bounded.
@@ -8,16 +9,16 @@
 
 use crate::startup;
 use core::fmt;
-use sing_sdk::io::{DebugLog, Reader};
+use sing_sdk::io::Reader;
 use sing_sdk::prelude::*;
 use sing_sdk::process;
 use sing_sdk::program::Local;
 use sing_sdk::rt::Handle;
-use wasi_core::Wasi;
+use wasi_core::chance;
 use wasi_core::errno::{Errno, Result};
-use wasi_core::running::{self, World};
-use wasi_core::settings::Preopen;
-use wasi_core::sing::{Merged, Sing, Sink, Stream};
+use wasi_core::running::{self, Given, World};
+use wasi_core::settings::Settings;
+use wasi_core::sing::Stream;
 
 /// The most bytes of an answer.
 const MOST: usize = (1 << 20) - 64;
@@ -88,28 +89,18 @@ pub fn world(
             is_short: false,
         });
     });
-    let mut words = arguments.into_iter();
-    let name: Vec<String> = words.next().into_iter().collect();
-    let named = words.map(|name| Preopen {
-        name,
-        path: None,
-        change: true,
-    });
+    let ends: Vec<_> = startup::directories().collect();
+    let settings = Settings::of_call(arguments, ends.len());
     let none = |_: &str| Err(Error::NotFound);
-    let directories = running::directories(named.collect(), none, startup::directories())?;
-    let too_many = |_| String::from("more directories than a program can have open");
-    let mut wasi = Wasi::new(Sing::new(Merged, None), running::bytes(name), Vec::new());
+    let named = settings.preopens.unwrap_or_default();
+    let given = Given {
+        arguments: running::bytes(settings.arguments),
+        environment: running::bytes(settings.environment),
+        chance: startup::random().map(chance::given),
+        directories: running::directories(named, none, ends.into_iter())?,
+    };
     let input = source(bytes).map_err(|e| format!("its standard input: {e}"))?;
-    wasi.add_source(input, false).map_err(too_many)?;
-    wasi.add_sink(Sink::Other(Box::new(Stdout)), false)
-        .map_err(too_many)?;
-    let log = Sink::Log(Box::new(DebugLog::new()));
-    wasi.add_sink(log, false).map_err(too_many)?;
-    for (name, directory) in directories {
-        wasi.add_directory(directory, name.into_bytes())
-            .map_err(too_many)?;
-    }
-    Ok(Some(wasi))
+    running::answering(given, input, Stdout).map(Some)
 }
 
 /// Tells the host that there is no answer.

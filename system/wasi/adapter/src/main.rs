@@ -36,6 +36,8 @@ sing_sdk::manifest! {
         listener3: optional TcpConnectionContract.Imp:Listens,
         /// Where a host program calls it.
         calls: optional CallContract.Exp:Start,
+        /// Where its random bytes come from then.
+        random: optional EntropyContract.Imp:Ready,
         /// Directories for the program, named by its settings; by its arguments, if it is called.
         directories: many DirectoryContract.Imp:Ready,
     },

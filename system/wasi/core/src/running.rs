@@ -1,17 +1,18 @@
 //! A program that is merged with an adapter, as it runs: its world, from its start to its end.
 
+use crate::Wasi;
+use crate::chance::{self, Chance};
 use crate::errno::{self, Errno, number};
 use crate::settings::{Preopen, Settings};
-use crate::sing::{Merged, Sing, Sink};
+use crate::sing::{Merged, Sing, Sink, Stream};
 use crate::tcp::Port;
-use crate::{Wasi, chance};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sing_sdk::contracts::TcpConnectionContract;
 use sing_sdk::fs::Directory;
-use sing_sdk::io::{self, DebugLog, Writer};
+use sing_sdk::io::{self, DebugLog, Reader, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::program::Local;
@@ -72,6 +73,52 @@ pub fn directories(
     Ok(all)
 }
 
+/// What a program starts with beside its standard input and output.
+#[derive(Default)]
+pub struct Given {
+    /// Its words, its name first.
+    pub arguments: Vec<Vec<u8>>,
+    /// Its environment, each as `NAME=VALUE`.
+    pub environment: Vec<Vec<u8>>,
+    /// Where its random bytes come from.
+    pub chance: Option<Chance>,
+    /// Its directories, with their names.
+    pub directories: Vec<(String, Directory)>,
+}
+
+/// A world for an ordinary program that answers: what is asked is its standard input, what it writes on standard
+/// output is the answer, and what it writes on standard error goes to the log.
+///
+/// # Errors
+/// What of it is not there, for a person.
+pub fn answering(
+    given: Given,
+    input: Reader,
+    output: impl Stream + 'static,
+) -> Result<World, String> {
+    let host = Sing::new(Merged, given.chance);
+    let mut wasi = Wasi::new(host, given.arguments, given.environment);
+    wasi.add_source(input, false).map_err(too_many)?;
+    wasi.add_sink(Sink::Other(Box::new(output)), false)
+        .map_err(too_many)?;
+    wasi.add_sink(sink(None), false).map_err(too_many)?;
+    add(&mut wasi, given.directories)?;
+    Ok(wasi)
+}
+
+fn too_many(_: Errno) -> String {
+    String::from("more directories than a program can have open")
+}
+
+/// Gives the program directories.
+fn add(wasi: &mut World, directories: Vec<(String, Directory)>) -> Result<(), String> {
+    for (name, directory) in directories {
+        wasi.add_directory(directory, name.into_bytes())
+            .map_err(too_many)?;
+    }
+    Ok(())
+}
+
 /// A world for an ordinary program: its words and environment, the process's streams, sockets that listen,
 /// and directories, of which those without a path are among the `given`.
 ///
@@ -84,7 +131,6 @@ pub fn ordinary(
     given: impl Iterator<Item = DirectoryContract::Imp<DirectoryContract::Ready>>,
 ) -> Result<World, String> {
     let directories = preopened(&mut names, settings.preopens, given)?;
-    let too_many = |_| String::from("more directories than a program can have open");
     let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
     let mut wasi = Wasi::new(
         Sing::new(Merged, names.map(chance::named)),
@@ -102,10 +148,7 @@ pub fn ordinary(
         let port = Port::new(listens).map_err(|e| format!("a socket that listens: {e}"))?;
         wasi.add_listener(Box::new(port)).map_err(too_many)?;
     }
-    for (name, directory) in directories {
-        wasi.add_directory(directory, name.into_bytes())
-            .map_err(too_many)?;
-    }
+    add(&mut wasi, directories)?;
     Ok(wasi)
 }
 

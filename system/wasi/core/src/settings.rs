@@ -35,6 +35,9 @@ pub struct Settings {
 /// The standard streams.
 const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
 
+/// What stands before a variable of the environment of a program that is called.
+const ENV: &str = "--env=";
+
 impl Settings {
     /// Reads a process's arguments.
     ///
@@ -83,6 +86,31 @@ impl Settings {
         };
         settings.arguments = words.collect();
         Ok(settings)
+    }
+
+    /// Reads the arguments of a process that a host program calls: its name, those of so many directories, and the
+    /// program's own words. If these begin with `--` or `--env=`, settings stand before them up to a `--`: the
+    /// environment, each as `--env=NAME=VALUE`.
+    #[must_use]
+    pub fn of_call(words: Vec<String>, directories: usize) -> Settings {
+        let mut settings = Settings::default();
+        let mut words = words.into_iter().peekable();
+        settings.arguments.extend(words.next());
+        let names = words.by_ref().take(directories);
+        let given = |name| Preopen {
+            name,
+            path: None,
+            change: true,
+        };
+        settings.preopens = Some(names.map(given).collect());
+        while let Some(word) = words.next_if(|word| word == "--" || word.starts_with(ENV)) {
+            match word.strip_prefix(ENV) {
+                Some(variable) => settings.environment.push(variable.into()),
+                None => break,
+            }
+        }
+        settings.arguments.extend(words);
+        settings
     }
 }
 
@@ -141,6 +169,28 @@ mod tests {
             of("x", None, true),
         ];
         assert_eq!(settings.preopens.as_deref(), Some(&preopens[..]));
+    }
+
+    #[test]
+    fn words_of_a_call_come_behind_its_directories() {
+        let read = |line: &str, directories| {
+            let words = line.split_whitespace().map(String::from);
+            let settings = Settings::of_call(words.collect(), directories);
+            let names = settings.preopens.unwrap_or_default();
+            assert!(names.iter().all(|one| one.path.is_none() && one.change));
+            let names: Vec<String> = names.into_iter().map(|one| one.name).collect();
+            [settings.arguments, settings.environment, names].map(|words| words.join(" "))
+        };
+        assert_eq!(read("", 0), ["", "", ""]);
+        assert_eq!(read("p", 0), ["p", "", ""]);
+        assert_eq!(read("p / /work a --b", 2), ["p a --b", "", "/ /work"]);
+        assert_eq!(
+            read("p / --env=A=B --env=C=D=E -- -- x --env=F=G", 1),
+            ["p -- x --env=F=G", "A=B C=D=E", "/"]
+        );
+        assert_eq!(read("p -- --env=A=B", 0), ["p --env=A=B", "", ""]);
+        assert_eq!(read("p -- --", 0), ["p --", "", ""]);
+        assert_eq!(read("p --env=A=B", 0), ["p", "A=B", ""]);
     }
 
     #[test]

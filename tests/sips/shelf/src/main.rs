@@ -23,7 +23,7 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// The directories' names, in their order.
+    /// The directories' names, in their order, and what comes behind them.
     names: many String "NAME";
 }
 
@@ -39,10 +39,13 @@ fn list(directory: &mut Directory) -> Result<Vec<u8>, Error> {
 }
 
 /// What it answers.
-fn answer(shelves: &mut Shelves, text: &str) -> Result<Vec<u8>, Error> {
+fn answer(shelves: &mut Shelves, text: &str, words: &str) -> Result<Vec<u8>, Error> {
     let mut lines = text.split('\n');
     let mut next = || lines.next().unwrap_or_default();
     let (word, name) = (next(), next());
+    if word == "words" {
+        return Ok(words.as_bytes().to_vec());
+    }
     if word == "names" {
         let names: Vec<&str> = shelves.iter().map(|(name, _)| &name[..]).collect();
         return Ok(names.join(" ").into_bytes());
@@ -100,11 +103,12 @@ fn answer(shelves: &mut Shelves, text: &str) -> Result<Vec<u8>, Error> {
 fn main(Arguments { names }: Arguments) -> Result<(), Error> {
     use CallContract::exp::Start;
     let directories = startup::directories().map(Directory::from_channel);
+    let words = names.join(" ");
     let mut shelves: Shelves = names.into_iter().zip(directories).collect();
     let mut request = startup::calls().ok_or(Error::NotFound)?.recv();
     while let Start::Call(bytes, next) = request {
         let text = String::from_utf8_lossy(&bytes.to_vec()).into_owned();
-        request = match answer(&mut shelves, &text) {
+        request = match answer(&mut shelves, &text, &words) {
             Ok(bytes) if bytes.is_empty() => next.call_answer(Vector::from_bytes(b"-")?),
             Ok(bytes) => next.call_answer(Vector::from_bytes(&bytes)?),
             Err(error) => next.call_refused(Text::new(&format!("{error}"))?),

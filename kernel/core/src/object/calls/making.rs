@@ -5,6 +5,7 @@ use crate::ground::contract::Contract;
 use crate::ground::image::{self, Found, Installed, Unavailable};
 use crate::ground::work::PIECE;
 use crate::object::account::Account;
+use crate::object::calls::chance;
 use crate::object::channel::{self, Channel};
 use crate::object::exheap;
 use crate::object::sip::{self, Making, Sip};
@@ -23,6 +24,8 @@ pub(super) struct Made {
     pub(super) channel: &'static Channel,
     /// The channel of the directory that it serves, if it does.
     pub(super) directory: Option<&'static Channel>,
+    /// The channel by which it asks for random bytes, if its image has an endpoint for that.
+    pub(super) random: Option<&'static Channel>,
     pub(super) messages: Messages,
 }
 
@@ -158,11 +161,11 @@ fn installed(name: &str) -> Result<&'static Installed, Why> {
 }
 
 /// Where an image wants its end of the channel, and that channel's contract. A program that may make
-/// processes is refused: those that it detaches, or that others end it without, would go on. `also` is
-/// the place of a further endpoint that it is given.
+/// processes is refused: those that it detaches, or that others end it without, would go on. `also` are
+/// the places of further endpoints that it is given.
 fn endpoint(
     image: &Installed,
-    also: Option<usize>,
+    also: [Option<usize>; 2],
 ) -> Result<(usize, &'static Contract, Messages), Why> {
     let declared = &image.manifest.endpoints;
     let is = |name: &str, contract: &str| name == ENDPOINT && contract == CONTRACT;
@@ -170,8 +173,9 @@ fn endpoint(
         .iter()
         .position(|e| e.side == Side::Exp && !e.many && is(&e.name, &e.contract))
         .ok_or(Why::ServesNone)?;
-    let needs =
-        |(i, e): (usize, &StartupEndpoint)| i != place && Some(i) != also && !e.optional && !e.many;
+    let needs = |(i, e): (usize, &StartupEndpoint)| {
+        i != place && !also.contains(&Some(i)) && !e.optional && !e.many
+    };
     if declared.iter().enumerate().any(needs) {
         return Err(Why::NeedsMore);
     }
@@ -196,17 +200,21 @@ fn of_directories(image: &Installed, is: impl Fn(&StartupEndpoint) -> bool) -> O
     declared.position(|e| e.contract == DIRECTORY && is(e))
 }
 
+/// The most start-up endpoints of a process: its end of the channel for calls, of that for random bytes, and
+/// directories.
+const STARTUP: usize = DIRECTORIES + 2;
+
 /// Ends of channels by the places of the start-up endpoints that they are to be.
 struct Startup {
-    ends: [Option<(&'static Channel, Side)>; DIRECTORIES + 1],
-    places: [usize; DIRECTORIES + 1],
+    ends: [Option<(&'static Channel, Side)>; STARTUP],
+    places: [usize; STARTUP],
     len: usize,
 }
 
 impl Startup {
     const NONE: Startup = Startup {
-        ends: [None; DIRECTORIES + 1],
-        places: [0; DIRECTORIES + 1],
+        ends: [None; STARTUP],
+        places: [0; STARTUP],
         len: 0,
     };
 
@@ -274,9 +282,8 @@ pub(super) fn serving(request: &Request<'_>) -> Result<Made, Why> {
     begin(request, image, Some(place), Startup::NONE)
 }
 
-/// A channel of directories on this account, both of whose ends are open.
-fn directory(image: &Installed, account: &'static Account) -> Result<&'static Channel, Why> {
-    let contract = contract(image, DIRECTORY).ok_or(Why::ServesNoDirectory)?;
+/// A channel of this contract on this account, both of whose ends are in the state `Ready`.
+fn ready(contract: &'static Contract, account: &'static Account) -> Result<&'static Channel, Why> {
     let ready = contract.row(READY).ok_or(Why::ServesNoDirectory)?;
     let channel = Channel::create(contract, account).ok_or(Why::NoRoom(account.limit()))?;
     for end in &mut channel.lock().ends {
@@ -293,7 +300,12 @@ fn begin(
     serves: Option<usize>,
     mut startup: Startup,
 ) -> Result<Made, Why> {
-    let (place, contract, messages) = endpoint(image, serves)?;
+    let chance = match serves {
+        Some(_) => None,
+        None => chance::wanted(image),
+    };
+    let random = chance.map(|(place, _)| place);
+    let (place, contract, messages) = endpoint(image, [serves, random])?;
     if image.stack > PIECE {
         return Err(Why::Stack(image.stack));
     }
@@ -308,7 +320,7 @@ fn begin(
         Ok(())
     };
     let places = startup.places.iter().take(startup.len).copied();
-    let endpoints = places.chain([place]).chain(serves).max();
+    let endpoints = places.chain([place]).chain(serves).chain(random).max();
     let making = Making {
         image,
         parent: None,
@@ -324,20 +336,31 @@ fn begin(
         let channel = Channel::create(contract, account).ok_or(Why::NoRoom(account.limit()))?;
         let _ = own.add(place, channel, Side::Exp);
         let directory = match serves {
-            Some(_) => Some(directory(image, account)?),
+            Some(_) => {
+                let contract = self::contract(image, DIRECTORY).ok_or(Why::ServesNoDirectory)?;
+                Some(ready(contract, account)?)
+            }
             None => None,
         };
         if let (Some(place), Some(directory)) = (serves, directory) {
             let _ = own.add(place, directory, Side::Exp);
         }
+        let random = match chance {
+            Some((place, contract)) => {
+                let channel = ready(contract, account)?;
+                let _ = own.add(place, channel, Side::Imp);
+                Some(channel)
+            }
+            None => None,
+        };
         match own.fits(image) {
-            true => Ok((channel, directory)),
+            true => Ok((channel, directory, random)),
             false if serves.is_some() => Err(Why::ServesNoDirectory),
             false => Err(Why::ServesNone),
         }
     })();
     let all = own.ends.iter().zip(own.places).take(own.len);
-    let (channel, directory) = match result {
+    let (channel, directory, random) = match result {
         Ok(made) => made,
         Err(why) => {
             for (channel, _) in all.filter_map(|(end, _)| *end) {
@@ -360,6 +383,7 @@ fn begin(
         sip,
         channel,
         directory,
+        random,
         messages,
     })
 }

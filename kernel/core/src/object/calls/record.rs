@@ -39,6 +39,8 @@ pub(super) struct Call {
     serves: bool,
     /// That directory's channel, whose importing end is the kernel's until a process is given it.
     pub(super) directory: Option<&'static Channel>,
+    /// The channel by which it asks for random bytes, if it may, whose exporting end is the kernel's.
+    pub(super) random: Option<&'static Channel>,
     pub(super) messages: Messages,
     budget: Budget,
     /// The next free record.
@@ -93,6 +95,7 @@ impl Calls {
             channel: Some(made.channel),
             serves: made.directory.is_some(),
             directory: made.directory,
+            random: made.random,
             messages: made.messages,
             budget: Budget::NONE,
             next: None,
@@ -148,6 +151,13 @@ impl Calls {
             {
                 call.directory = None;
             }
+        }
+    }
+
+    /// Notes that a process asks for random bytes no more.
+    pub(super) fn no_random(&mut self, index: u32) {
+        if let Some(call) = self.records.get_mut(index as usize) {
+            call.random = None;
         }
     }
 

@@ -8,6 +8,7 @@ use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::object::thread::{self, State, Thread};
 use core::sync::atomic::Ordering::Relaxed;
+use sing_arch::lock::Counter;
 
 /// The most threads that are summed up at once.
 const FEW: u32 = 64;
@@ -32,6 +33,11 @@ impl Totals {
 }
 
 impl Sip {
+    /// Notes that the kernel has used the processor for so many cycles at its request, while no thread of it ran.
+    pub(crate) fn used(&self, cycles: u64) {
+        self.ended_cycles.add(cycles);
+    }
+
     /// Sums over its threads. Others may run meanwhile, so the threads are not all seen at the same
     /// time.
     pub(crate) fn totals(&'static self) -> Totals {
