@@ -38,6 +38,7 @@ pub mod symbols;
 #[cfg(test)]
 mod tests;
 mod translate;
+pub mod uses;
 mod verify;
 
 pub use error::{Error, ErrorKind, Place, Result};

@@ -31,6 +31,26 @@ pub(crate) fn of_functions(module: &Module<'_>) -> Vec<Option<String>> {
     names
 }
 
+/// Names of segments of data by their index, from the name section.
+pub(crate) fn of_data(module: &Module<'_>) -> Vec<Option<String>> {
+    let mut names = vec![None; module.data.len()];
+    for section in module.customs.iter().filter(|c| c.name == "name") {
+        let reader = wp::BinaryReader::new(section.bytes, 0);
+        for subsection in wp::NameSectionReader::new(reader) {
+            let Ok(wp::Name::Data(map)) = subsection else {
+                continue;
+            };
+            for naming in map {
+                let Ok(naming) = naming else { break };
+                if let Some(name) = names.get_mut(naming.index as usize) {
+                    *name = readable(naming.name);
+                }
+            }
+        }
+    }
+    names
+}
+
 /// The name of one function of a module that may not be parsable to its end.
 pub(crate) fn of_function(wasm: &[u8], func: u32) -> Option<String> {
     let sections = wp::Parser::new(0).parse_all(wasm).map_while(Result::ok);

@@ -68,6 +68,71 @@ fn what_is_reached_is_told_and_what_is_not() {
 }
 
 #[test]
+fn code_and_data_are_told_by_function() {
+    // Two functions name the first eight bytes, one of them also four others that point to a text; a
+    // function that is never called has a part of its own, and nobody names the last ones.
+    let program = r#"(module
+        (@custom "singularity.manifest" "{\"name\": \"data\", \"abi\": 1}")
+        (memory 1)
+        (data $.rodata (i32.const 1024) "01234567\18\04\00\00none\00\00\00\00\00\00\00\00text")
+        (data $idle (i32.const 2048) "sixteen bytes...") (data $spare (i32.const 4096) "spare")
+        (data $passive "abc") (data $unnamed "de")
+        (func $never (param i32) (drop (i32.load8_u offset=2050 (local.get 0))))
+        (func $other (result i32) (i32.load (i32.const 1024)))
+        (func $main (export "sip_main") (result i32)
+            (memory.init $passive (i32.const 0) (i32.const 0) (i32.const 3))
+            (i32.add (i32.load offset=8 (i32.const 1024))
+                (i32.add (call $other) (i32.load (i32.const 1024))))))"#;
+    let (status, text) = analyze("data.wasm", program, &["--functions", "--json"]);
+    assert_eq!(status, Some(0), "{text}");
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let data = &found["data"];
+    // Zeros are data, too: the module has them.
+    let expected = [
+        ("bytes", 28 + 16 + 5 + 3 + 2),
+        ("named", 8 + 16 + 3),
+        ("pointed_to", 4),
+        ("unreached", 16),
+        ("not_attributed", 5 + 2),
+        ("overlaid", 0),
+    ];
+    for (key, bytes) in expected {
+        assert_eq!(data[key], bytes, "{key}: {text}");
+    }
+    assert_eq!(data["segment_names"][1], "idle");
+    let functions = found["functions"].as_array().unwrap();
+    let function = |name: &str| functions.iter().find(|f| f["name"] == name).unwrap();
+    let main = function("main");
+    assert!(main["code"].as_u64() > Some(0), "{text}");
+    assert_eq!(
+        (&main["data"], &main["data_alone"]),
+        (&27.into(), &19.into())
+    );
+    let pieces = serde_json::json!([
+        { "memory": 0, "at": 1024, "bytes": 8, "name": null },
+        { "memory": 0, "at": 1032, "bytes": 16, "name": null },
+        { "segment": 3, "bytes": 3, "name": "passive" },
+    ]);
+    assert_eq!(main["data_pieces"], pieces);
+    let other = function("other");
+    assert_eq!(
+        (&other["data"], &other["data_alone"]),
+        (&8.into(), &0.into())
+    );
+    let never = function("never");
+    assert_eq!((&never["code"], &never["data"]), (&0.into(), &16.into()));
+    assert_eq!(never["data_pieces"][0]["name"], "idle");
+    let (_, text) = analyze("data-text.wasm", program, &["--functions"]);
+    for part in [
+        "data           54 bytes in 5 segments: 27 named by functions, 4 behind pointers in these, \
+         16 named by functions that are never called, 7 not attributed\n",
+        "       0 bytes, data      16 (alone      16), frame      8  never  (never called)\n",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+}
+
+#[test]
 fn the_way_to_an_import_is_shown() {
     let (status, text) = analyze("way.wasm", PROGRAM, &["--way", "yield"]);
     assert_eq!((status, text.as_str()), (Some(0), "main\nrests\nyield\n"));

@@ -14,8 +14,10 @@ mod programs;
 mod sections;
 mod table;
 mod units;
+mod variables;
 
 pub(crate) use table::Maker;
+pub(crate) use variables::{Variable, all as variables};
 
 use crate::module::Module;
 use sections::Sections;
@@ -102,7 +104,8 @@ impl Source {
         let (Some(first), Some(last)) = (module.bodies.first(), module.bodies.last()) else {
             return Ok(None);
         };
-        let Some(sections) = Sections::of(module)? else {
+        let sections = Sections::of(module)?;
+        let Some(sections) = sections.filter(|sections| !sections.lines.is_empty()) else {
             return Ok(None);
         };
         let address = |at: u64| u32::try_from(at.saturating_sub(module.code_start));

@@ -27,7 +27,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// The sections of a module; `None` if it has no lines.
+    /// The sections of a module; `None` if it has no entries.
     pub(super) fn of(module: &Module<'a>) -> Read<Option<Sections<'a>>> {
         let find = |name: &str| -> &'a [u8] {
             let section = module.customs.iter().find(|c| c.name == name);
@@ -51,7 +51,7 @@ impl<'a> Sections<'a> {
             texts,
             line_texts,
         ] = bytes;
-        if info.is_empty() || lines.is_empty() {
+        if info.is_empty() {
             return Ok(None);
         }
         let slice = |bytes| EndianSlice::new(bytes, LittleEndian);

@@ -121,6 +121,11 @@ pub(super) fn sections(wasm: &[u8], version: u16) -> Vec<(String, Vec<u8>)> {
         }
         parent = call;
     }
+    written(unit)
+}
+
+/// The sections of a unit.
+pub(super) fn written(mut unit: DwarfUnit) -> Vec<(String, Vec<u8>)> {
     let mut written = Sections::new(EndianVec::new(LittleEndian));
     unit.write(&mut written).unwrap();
     let mut sections = Vec::new();

@@ -17,6 +17,7 @@ mod regions;
 mod served;
 mod shaking;
 mod symbols;
+mod variables;
 mod vectors;
 
 use crate::{Compiled, MemoryMode, Options, Unreached};

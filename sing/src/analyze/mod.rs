@@ -1,10 +1,12 @@
 //! `sing analyze`: what a sealed program can do at most, by its code: what it can send and to whom,
-//! the kernel's entries that it reaches, the depth of its stack, the sizes of its functions.
+//! the kernel's entries that it reaches, the depth of its stack, the sizes of its functions and of the
+//! data that they use.
 //!
 //! It is known because a program is closed: no code comes to it later, and every call by a table or a
 //! reference goes to a function of its type. What is reported may be more than what ever happens, and
 //! never less.
 
+mod data;
 mod report;
 mod stack;
 
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use sing_abi::{entry, names};
 use sing_compiler::Options;
 use sing_compiler::graph::{Graph, Import};
+use sing_compiler::uses::Uses;
 use sing_image::contract::ContractTable;
 use sing_image::elf::Image;
 use sing_image::manifest::{STACK_RESERVE, Side};
@@ -54,7 +57,8 @@ pub fn run(request: &Request) -> Result<bool, String> {
         }
         return Ok(true);
     }
-    let found = program.found(request.functions);
+    let uses = Uses::of(&module, &graph).map_err(|e| format!("{name}: {e}"))?;
+    let found = program.found(&uses, request.functions);
     match request.json {
         true => output::lines(pretty(&found)?),
         false => report::print(&found),
@@ -128,7 +132,7 @@ impl<'a> Program<'a> {
     }
 
     /// All that is known, as it is given to programs.
-    fn found(&self, each: bool) -> Value {
+    fn found(&self, uses: &Uses, each: bool) -> Value {
         let manifest = &self.image.manifest;
         let (contracts, entries) = self.imports();
         let idle = self.unreached_imports();
@@ -156,14 +160,10 @@ impl<'a> Program<'a> {
             "regions_without_allocation": self.regions(),
             "stack": self.stack(),
             "code": self.code(),
-            "data": {
-                "bytes": self.graph.data.iter().sum::<usize>(),
-                "segments": self.graph.data,
-                "image_bytes": self.image.data.len(),
-            },
+            "data": self.data(uses),
         });
         if each {
-            found["functions"] = self.functions();
+            found["functions"] = self.functions(uses);
         }
         found
     }
@@ -309,7 +309,8 @@ impl<'a> Program<'a> {
     }
 
     /// Each function, the largest first.
-    fn functions(&self) -> Value {
+    fn functions(&self, uses: &Uses) -> Value {
+        let data = data::ByFunction::of(uses);
         let mut all: Vec<_> = self.own().collect();
         all.sort_by_key(|(node, func)| (std::cmp::Reverse(func.size), *node));
         let rows = all.iter().map(|(node, func)| {
@@ -317,6 +318,9 @@ impl<'a> Program<'a> {
                 "index": node,
                 "name": func.name,
                 "code": func.size,
+                "data": data.bytes(*node),
+                "data_alone": data.alone(*node),
+                "data_pieces": data.pieces(*node),
                 "frame": self.frames.of[*node],
                 "reached": self.reached[*node].is_some(),
             })

@@ -65,8 +65,15 @@ pub fn print(found: &Value) {
     let segments = data["segments"].as_array().map_or(0, Vec::len);
     row(
         "data",
-        &format!("{} bytes in {segments} segments", data["bytes"]),
+        &format!(
+            "{} bytes in {segments} segments{}",
+            data["bytes"],
+            places(data)
+        ),
     );
+    if let Some(note) = data["note"].as_str() {
+        row("", note);
+    }
     talks(&found["contracts"]);
     entries(&found["kernel_entries"]);
     let instructions: Vec<String> = texts(&found["kernel_instructions"]).collect();
@@ -96,11 +103,31 @@ pub fn print(found: &Value) {
             _ => "",
         };
         output::line(format!(
-            "{:>8} bytes, frame {:>6}  {}{reached}",
+            "{:>8} bytes, data {:>7} (alone {:>7}), frame {:>6}  {}{reached}",
             function["code"].to_string(),
+            function["data"].to_string(),
+            function["data_alone"].to_string(),
             function["frame"].to_string(),
             function["name"].as_str().unwrap_or_default()
         ));
+    }
+}
+
+/// How the data is reached, where there is some.
+fn places(data: &Value) -> String {
+    let words = [
+        ("named", "named by functions"),
+        ("pointed_to", "behind pointers in these"),
+        ("unreached", "named by functions that are never called"),
+        ("not_attributed", "not attributed"),
+    ];
+    let parts = words.iter().filter(|(key, _)| data[*key] != 0);
+    let parts: Vec<String> = parts
+        .map(|(key, what)| format!("{} {what}", data[*key]))
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(": {}", parts.join(", ")),
     }
 }
 

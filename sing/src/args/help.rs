@@ -196,8 +196,8 @@ the programs and files.
         text: "\
 Says what a program can do at most, by its code: what it can send, by which contract and to whom, which of the
 kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
-of its functions; --way: how calls lead to an import, such as debug_print. (--memory, --cpu and --unreached as for
-`sing compile`.)",
+of its functions and of the data that each uses; --way: how calls lead to an import, such as debug_print. (--memory,
+--cpu and --unreached as for `sing compile`.)",
     },
     About {
         name: "fmt",
