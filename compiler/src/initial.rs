@@ -194,7 +194,8 @@ mod tests {
     use super::*;
     use crate::MemoryMode;
     use crate::options::Options;
-    use std::time::{Duration, Instant};
+    use crate::tests::processor_time;
+    use std::time::Duration;
 
     fn initial(fields: &str) -> Result<Initial> {
         let text = format!("(module {fields})");
@@ -332,11 +333,10 @@ mod tests {
                     bytes: b"some bytes",
                 })
                 .collect();
-            let started = Instant::now();
-            let made = Initial::sealed(&module, None).unwrap();
+            let (made, took) = processor_time(|| Initial::sealed(&module, None).unwrap());
             assert_eq!(made.runs.len(), n as usize);
             assert!(made.runs.is_sorted_by_key(|r| r.at));
-            started.elapsed()
+            took
         };
         // If this were quadratic, the larger module would take a hundred times as long as the
         // smaller one; a slow machine slows both.
