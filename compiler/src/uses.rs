@@ -119,8 +119,10 @@ impl Uses {
         for (from, to) in words {
             let (from, to) = (uses.at(&known, from), uses.at(&known, to));
             // What points to itself leads nowhere.
-            if let Some(from) = from.clone().next().filter(|_| from != to) {
-                uses.pieces[from as usize].leads_to.extend(to);
+            if let (Some(from), Some(to)) = (from, to)
+                && from != to
+            {
+                uses.pieces[from as usize].leads_to.push(to);
             }
         }
         for piece in &mut uses.pieces {
@@ -129,7 +131,7 @@ impl Uses {
         }
         let imported = vec![Vec::new(); module.imported_funcs as usize];
         let own = code.into_iter().map(|places| {
-            let pieces = places.into_iter().flat_map(|at| uses.at(&known, at));
+            let pieces = places.into_iter().filter_map(|at| uses.at(&known, at));
             pieces.collect()
         });
         uses.of = imported.into_iter().chain(own).collect();
@@ -141,9 +143,11 @@ impl Uses {
         Ok(uses)
     }
 
-    /// Makes the pieces of the memories.
+    /// Makes the pieces of the memories. What is known to lie somewhere is one piece, also where no
+    /// segment fills all of it.
     fn cut(&mut self, areas: &[Extent], known: &[Extent], cuts: &[Place]) {
         let mut at = 0;
+        let mut last = None;
         for area in areas {
             let (memory, start) = area.start;
             at += cuts[at..].partition_point(|cut| *cut < (memory, start));
@@ -155,6 +159,13 @@ impl Uses {
                 let next = cuts.get(at).filter(|(m, _)| *m == memory);
                 let end = next.map_or(area.end, |next| next.1.min(area.end));
                 let known = covering(known, (memory, start));
+                let extent = known.map(|known| known.start);
+                let is_further = extent.is_some() && extent == last;
+                last = extent;
+                if let Some(piece) = self.pieces.last_mut().filter(|_| is_further) {
+                    piece.bytes += end - start;
+                    continue;
+                }
                 self.pieces.push(Piece {
                     memory: Some(memory),
                     at: start,
@@ -166,27 +177,32 @@ impl Uses {
         }
     }
 
-    /// The pieces that an address means: those of what is known to lie there, or one.
-    fn at(&self, known: &[Extent], at: Place) -> std::ops::Range<u32> {
-        let (start, end) = match covering(known, at) {
-            Some(known) => (known.start, known.end),
-            None => (at, at.1 + 1),
-        };
+    /// The piece that an address in data means: that of what is known to lie there, or another.
+    fn at(&self, known: &[Extent], at: Place) -> Option<u32> {
         let pieces = &self.pieces;
         let place = |piece: &Piece| (piece.memory.unwrap_or(u32::MAX), piece.at);
-        let first =
-            pieces.partition_point(|p| (place(p).0, p.at + p.bytes) <= start || place(p).0 < at.0);
-        let last = pieces.partition_point(|p| place(p) < (at.0, end));
-        first as u32..last.max(first) as u32
+        let number = match covering(known, at) {
+            Some(known) => {
+                // It may begin before there is data.
+                let number = pieces.partition_point(|piece| place(piece) < known.start);
+                let first = pieces.get(number)?;
+                (place(first) < (at.0, known.end)).then_some(number)?
+            }
+            None => pieces
+                .partition_point(|piece| place(piece) <= at)
+                .checked_sub(1)?,
+        };
+        Some(number as u32)
     }
 
     /// The passive segments, and the functions that name them.
     fn add_passive(&mut self, module: &Module<'_>, graph: &Graph) {
+        let mut pieces = vec![None; module.data.len()];
         for (segment, number) in module.data.iter().zip(0_u32..) {
             if segment.mode != SegmentMode::Passive {
                 continue;
             }
-            let piece = self.pieces.len() as u32;
+            pieces[number as usize] = Some(self.pieces.len() as u32);
             self.pieces.push(Piece {
                 memory: None,
                 at: number.into(),
@@ -194,10 +210,11 @@ impl Uses {
                 name: self.segments[number as usize].clone(),
                 leads_to: Vec::new(),
             });
-            for (func, _) in graph.named.iter().filter(|named| named.1 == number) {
-                if let Some(pieces) = self.of.get_mut(*func) {
-                    pieces.push(piece);
-                }
+        }
+        for &(func, number) in &graph.named {
+            let piece = pieces.get(number as usize).copied().flatten();
+            if let (Some(of), Some(piece)) = (self.of.get_mut(func), piece) {
+                of.push(piece);
             }
         }
     }
@@ -392,7 +409,12 @@ fn constants(
         let mut next = None;
         if let Some(Access { memory, .. }) = access {
             accessed.push(memory);
-            accessed.dedup();
+            // One for each change of the memory at most, which cost what they take in the code.
+            if let [.., last, this] = accessed[..]
+                && last == this
+            {
+                accessed.pop();
+            }
         }
         match (open.take(), access) {
             (Some(Open::Read(value)), Some(access)) if access.by_last => {
@@ -538,6 +560,8 @@ fn access(operator: &wp::Operator<'_>) -> Option<Access> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::processor_time;
+    use std::time::Duration;
 
     fn uses(text: &str) -> Uses {
         let wasm = wat::parse_str(text).unwrap();
@@ -719,5 +743,73 @@ mod tests {
                 (func (param i32)) (func (call 2 (i32.const 16))))",
         );
         assert_eq!(of.of, [vec![0], vec![1], vec![], vec![0, 1]]);
+    }
+
+    #[test]
+    fn what_is_known_is_one_piece_however_few_segments_fill_it() {
+        let known = [
+            Extent {
+                start: (0, 10),
+                end: 40,
+                name: Some("a".into()),
+            },
+            Extent {
+                start: (0, 60),
+                end: 70,
+                name: Some("empty".into()),
+            },
+        ];
+        let placed: [(Place, usize, &[u8]); 4] = [
+            ((0, 12), 0, b"aa"),
+            ((0, 20), 1, b"bbb"),
+            ((0, 38), 2, b"cccc"),
+            ((0, 80), 3, b"d"),
+        ];
+        let areas = joined(&placed);
+        let mut cuts: Vec<Place> = areas.iter().map(|area| area.start).collect();
+        cuts.extend(known.iter().flat_map(|k| [k.start, (0, k.end)]));
+        cuts.sort_unstable();
+        let mut uses = Uses::default();
+        uses.cut(&areas, &known, &cuts);
+        assert_eq!(
+            pieces(&uses),
+            [(Some(0), 12, 7), (Some(0), 40, 2), (Some(0), 80, 1)]
+        );
+        for (at, piece) in [
+            (10, Some(0)),
+            (21, Some(0)),
+            (39, Some(0)),
+            (41, Some(1)),
+            (65, None),
+            (80, Some(2)),
+        ] {
+            assert_eq!(uses.at(&known, (0, at)), piece, "{at}");
+        }
+    }
+
+    #[test]
+    fn what_there_are_very_many_of_takes_no_time() {
+        const MANY: usize = 100_000;
+        let loads = "(drop (i32.load 0 (i32.const 0))) (drop (i32.load 1 (i32.const 0)))";
+        let drops: String = (0..MANY).map(|n| format!("(data.drop {n})")).collect();
+        for (what, text) in [
+            (
+                "accesses of two memories in turns",
+                format!(
+                    "(memory 1) (memory 1) (data (i32.const 0) \"x\") (func {})",
+                    loads.repeat(MANY)
+                ),
+            ),
+            (
+                "passive segments",
+                format!("(memory 1) {} (func {drops})", "(data \"\")".repeat(MANY)),
+            ),
+        ] {
+            let wasm = wat::parse_str(format!("(module {text})")).unwrap();
+            let graph = Graph::of(&wasm).unwrap();
+            let (uses, took) = processor_time(|| Uses::of(&wasm, &graph));
+            assert!(uses.is_ok(), "{what}");
+            assert!(took < Duration::from_secs(20), "{what}: {took:?}");
+        }
     }
 }

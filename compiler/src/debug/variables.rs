@@ -2,7 +2,7 @@
 
 use super::sections::Sections;
 use super::units::{self, Entry, Unit};
-use super::{Left, Read, WORK_BEYOND, WORK_PER_BYTE, Work};
+use super::{Left, MOST_PIECES, MOST_TEXT, Read, WORK_BEYOND, WORK_PER_BYTE, Work};
 use crate::module::Module;
 use crate::names;
 use gimli::{AttributeValue, Expression, Operation, UnitOffset};
@@ -10,6 +10,9 @@ use gimli::{AttributeValue, Expression, Operation, UnitOffset};
 /// Types that are followed from a variable to the one that says how large it is, and entries to the
 /// one that has its name.
 const HOPS: usize = 8;
+
+/// Bytes of a text that take as long as an attribute.
+const TEXT_PER_WORK: usize = 64;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +34,13 @@ pub(crate) fn all(module: &Module<'_>) -> Read<Vec<Variable>> {
         return Ok(found);
     };
     let mut work = Work(sections.bytes as u64 * WORK_PER_BYTE + WORK_BEYOND);
+    let mut text = 0;
     for unit in &units::all(&sections, &mut work)?.list {
         let mut reader = Reader {
             sections: &sections,
             unit,
             work: &mut work,
+            text: &mut text,
         };
         reader.read(&mut found)?;
     }
@@ -47,6 +52,8 @@ struct Reader<'r, 'a> {
     sections: &'r Sections<'a>,
     unit: &'r Unit<'a>,
     work: &'r mut Work,
+    /// Bytes of names until now.
+    text: &'r mut usize,
 }
 
 impl<'a> Reader<'_, 'a> {
@@ -68,9 +75,22 @@ impl<'a> Reader<'_, 'a> {
             {
                 let name = self.name(&entry)?;
                 let bytes = self.bytes_of(&entry)?;
-                found.push(Variable { name, at, bytes });
+                self.keep(found, Variable { name, at, bytes })?;
             }
         }
+        Ok(())
+    }
+
+    /// Keeps a variable, of which there may be so many and with so long names together.
+    fn keep(&mut self, found: &mut Vec<Variable>, variable: Variable) -> Read<()> {
+        *self.text += variable.name.as_ref().map_or(0, String::len);
+        if *self.text > MOST_TEXT {
+            return Err(Left::TooLarge("bytes of names"));
+        }
+        if found.len() == MOST_PIECES {
+            return Err(Left::TooLarge("variables"));
+        }
+        found.push(variable);
         Ok(())
     }
 
@@ -92,14 +112,14 @@ impl<'a> Reader<'_, 'a> {
     fn name(&mut self, entry: &Entry<'a>) -> Read<Option<String>> {
         let mut entry = entry.clone();
         for _ in 0..HOPS {
-            let text = |name| {
-                let value = entry.attr_value(name);
-                value.map(|value| self.sections.text(&value, self.unit.texts))
-            };
             // In Rust, it says in which module the variable is.
-            let linked = text(gimli::DW_AT_linkage_name);
+            let linked = self.text(&entry, gimli::DW_AT_linkage_name)?;
             let linked = linked.filter(|name| rustc_demangle::try_demangle(name).is_ok());
-            if let Some(name) = linked.or_else(|| text(gimli::DW_AT_name)) {
+            let name = match linked {
+                Some(name) => Some(name),
+                None => self.text(&entry, gimli::DW_AT_name)?,
+            };
+            if let Some(name) = name {
                 return Ok(names::readable(&name));
             }
             match self.behind(&entry, gimli::DW_AT_specification)? {
@@ -108,6 +128,16 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         Ok(None)
+    }
+
+    /// A text of an entry. Many entries may have one text, so that to look at it is work, too.
+    fn text(&mut self, entry: &Entry<'a>, name: gimli::DwAt) -> Read<Option<String>> {
+        let Some(value) = entry.attr_value(name) else {
+            return Ok(None);
+        };
+        let text = self.sections.text(&value, self.unit.texts);
+        self.work.spend(1 + text.len() / TEXT_PER_WORK)?;
+        Ok(Some(text))
     }
 
     /// The bytes of a variable; 0 if that is not known.

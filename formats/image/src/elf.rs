@@ -112,6 +112,12 @@ impl<'a> Sections<'a> {
         Ok(sections)
     }
 
+    /// Returns the manifest's bytes, in its encoding: that of answers, too.
+    #[must_use]
+    pub fn manifest_bytes(&self) -> &'a [u8] {
+        self.manifest
+    }
+
     /// Returns the most bytes of memory that reading the manifest takes.
     #[must_use]
     pub fn manifest_room(&self) -> u64 {

@@ -6,8 +6,8 @@
 //! longer a soak, the less a figure may grow in an hour.
 //!
 //! What services keep of files that were asked for grows until it is full, which takes as long as the
-//! load takes to ask for all of them. So time without kills goes on for a while where a figure is not
-//! flat: what fills up becomes flat, and what leaks does not in a stretch of the same length.
+//! load takes to ask for all of them. So each half goes on for a while where a figure is not flat: what
+//! fills up becomes flat, and what leaks does not in a stretch of the same length.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -102,29 +102,27 @@ pub struct Judged {
 /// The fewest samples that can be judged.
 const FEWEST: usize = 5;
 
-/// Judges all figures in the last `stretch` seconds of the time with kills, and of that without.
+/// Judges all figures in the last `stretch` seconds of the time with kills, or of that without.
 /// A figure without enough samples is an error: its name.
-pub fn judge(samples: &[Sample], stretch: f64) -> Result<Vec<Judged>, String> {
+pub fn judge(samples: &[Sample], kills: bool, stretch: f64) -> Result<Vec<Judged>, String> {
     let mut judged = Vec::new();
-    for kills in [true, false] {
-        let all: Vec<&Sample> = samples.iter().filter(|s| s.kills == kills).collect();
-        let from = all.last().map_or(0.0, |last| last.at - stretch);
-        let early = all.partition_point(|sample| sample.at < from);
-        let late = &all[early.min(all.len().saturating_sub(FEWEST))..];
-        for figure in FIGURES {
-            let points: Vec<(f64, f64)> = late
-                .iter()
-                .filter_map(|s| Some((s.at, *s.figures.get(figure.name)?)))
-                .collect();
-            if points.len() < FEWEST {
-                return Err(format!(
-                    "{} samples of `{}`, too few to judge; give it more --time",
-                    points.len(),
-                    figure.name
-                ));
-            }
-            judged.push(one(figure, kills, &points));
+    let all: Vec<&Sample> = samples.iter().filter(|s| s.kills == kills).collect();
+    let from = all.last().map_or(0.0, |last| last.at - stretch);
+    let early = all.partition_point(|sample| sample.at < from);
+    let late = &all[early.min(all.len().saturating_sub(FEWEST))..];
+    for figure in FIGURES {
+        let points: Vec<(f64, f64)> = late
+            .iter()
+            .filter_map(|s| Some((s.at, *s.figures.get(figure.name)?)))
+            .collect();
+        if points.len() < FEWEST {
+            return Err(format!(
+                "{} samples of `{}`, too few to judge; give it more --time",
+                points.len(),
+                figure.name
+            ));
         }
+        judged.push(one(figure, kills, &points));
     }
     Ok(judged)
 }
@@ -221,21 +219,23 @@ mod tests {
                 .collect(),
         };
         let mut samples: Vec<Sample> = (0..12).map(|n| sample(n, true, 40.0)).collect();
-        assert!(judge(&samples, 18.0).unwrap_err().contains("`pages`"));
+        assert!(judge(&samples, true, 18.0).unwrap().iter().all(|j| j.flat));
+        let none = judge(&samples, false, 18.0).unwrap_err();
+        assert!(none.contains("`pages`"));
         samples.extend((12..24).map(|n| sample(n, false, 40.0 + 5.0 * n as f64)));
-        let judged = judge(&samples, 18.0).unwrap();
+        let judged = judge(&samples, false, 18.0).unwrap();
         let bad: Vec<_> = judged.iter().filter(|j| !j.flat).collect();
         assert_eq!(bad.len(), 1, "{bad:?}");
         assert_eq!((bad[0].figure, bad[0].kills), ("channels", false));
         // Full at last.
         samples.extend((24..32).map(|n| sample(n, false, 160.0)));
-        let judged = judge(&samples, 18.0).unwrap();
+        let judged = judge(&samples, false, 18.0).unwrap();
         assert!(
             judged.iter().all(|j| j.flat && j.samples == 7),
             "{judged:?}"
         );
         // However short the stretch, there are enough.
-        let judged = judge(&samples, 0.0).unwrap();
+        let judged = judge(&samples, false, 0.0).unwrap();
         assert!(judged.iter().all(|j| j.samples == FEWEST), "{judged:?}");
     }
 }

@@ -42,8 +42,8 @@ const SAMPLES: u32 = 120;
 const BETWEEN: [u64; 2] = [1_500, 15_000];
 /// Samples of each half at the fewest, for which it may take longer.
 const FEWEST: usize = 10;
-/// How much longer the half without kills takes at most where a figure is not flat yet, if that is
-/// more than half of the time: for what services keep until it is full.
+/// How much longer a half takes at most where a figure is not flat yet, if that is more than half of the
+/// time: for what services keep until it is full.
 const FILLING: Duration = Duration::from_secs(300);
 /// The longest silence after which figures are taken: services hear a moment later that clients have
 /// gone.
@@ -303,9 +303,11 @@ pub fn soak(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> 
             .findings
             .push(format!("the system's end: {ended:?}\n{rest}"));
     }
-    match flat::judge(&outcome.samples, stretch(request)) {
-        Ok(judged) => outcome.judged = judged,
-        Err(why) => outcome.findings.push(why),
+    for kills in [true, false] {
+        match flat::judge(&outcome.samples, kills, stretch(request)) {
+            Ok(judged) => outcome.judged.extend(judged),
+            Err(why) => outcome.findings.push(why),
+        }
     }
     Ok(outcome)
 }
@@ -313,6 +315,12 @@ pub fn soak(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> 
 /// The seconds of each half that are judged, its last ones.
 fn stretch(request: &Request) -> f64 {
     f64::from(request.time) / 4.0
+}
+
+/// Whether all figures are flat in the half with kills, or in the other.
+fn is_flat(samples: &[Sample], request: &Request, kills: bool) -> bool {
+    let judged = flat::judge(samples, kills, stretch(request));
+    judged.is_ok_and(|all| all.iter().all(|judged| judged.flat))
 }
 
 /// Rounds of commands, with a sample behind each, until the time is over.
@@ -342,15 +350,20 @@ fn rounds(
         let of_stretch = outcome.samples.iter().filter(|s| s.kills == calm.is_none());
         let enough = of_stretch.count() >= FEWEST;
         match calm {
-            None if enough && now > time / 2 => calm = Some(now),
+            None if enough && now > time / 2 => {
+                if is_flat(&outcome.samples, request, true) || now > time / 2 + filling {
+                    calm = Some(now);
+                }
+            }
             Some(since) if enough && now > since + time / 2 => {
-                let judged = flat::judge(&outcome.samples, stretch(request));
-                let flat = judged.is_ok_and(|all| all.iter().all(|j| j.flat || j.kills));
-                if flat || now > since + time / 2 + filling {
+                let is_flat = is_flat(&outcome.samples, request, false);
+                if is_flat || now > since + time / 2 + filling {
                     return Ok(());
                 }
             }
-            _ if now > time * 2 + PATIENCE => bail!("too few samples in twice the time"),
+            _ if now > time * 2 + filling * 2 + PATIENCE => {
+                bail!("too few samples in twice the time")
+            }
             _ => {}
         }
         let kills = calm.is_none();

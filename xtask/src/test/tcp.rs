@@ -114,8 +114,10 @@ pub fn tell(control: u16) -> Result<()> {
     loop {
         // To the end: what is closed before it was read is reset.
         let mut word = Vec::new();
-        let read = TcpStream::connect((Ipv4Addr::LOCALHOST, control))
-            .and_then(|mut stream| stream.read_to_end(&mut word));
+        let read = TcpStream::connect((Ipv4Addr::LOCALHOST, control)).and_then(|mut stream| {
+            stream.set_read_timeout(Some(TELLING))?;
+            stream.read_to_end(&mut word)
+        });
         if !word.is_empty() {
             return Ok(());
         }

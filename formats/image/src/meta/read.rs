@@ -208,7 +208,8 @@ impl<'a> Reader<'a> {
             Field::Elements => self.rest.len() as u64 * size_of::<ConstExpr>() as u64,
             _ => 0,
         };
-        let inner = inner.min(limits::ELEMENT_ITEMS.most * size_of::<ConstExpr>() as u64);
+        let items_left = limits::ELEMENT_ITEMS.most.saturating_sub(self.all_items);
+        let inner = inner.min(items_left * size_of::<ConstExpr>() as u64);
         read + items + list + inner
     }
 

@@ -287,13 +287,16 @@ struct DirectoryModel {
 impl DirectoryModel {
     /// Serves a request without waiting; the bytes written, or `None` if it is left to the thread.
     fn serve_at_once(&mut self, chain: &mut Chain) -> Option<u32> {
-        if self.left == 0 || !self.jobs.is_idle() {
+        // What is served at once is short.
+        let is_short = bytes(&chain.readable) <= LEAST;
+        if self.left == 0 || !is_short || !self.jobs.is_idle() {
             return None;
         }
         let mut server = self.server.try_lock().ok()?;
         chain.copy_to(&mut self.message);
         let room = bytes(&chain.writable);
         if !server.serve_at_once(&self.message, room, &mut self.answer) {
+            self.left = self.left.saturating_sub(LEAST);
             return None;
         }
         self.left = self.left.saturating_sub(self.answer.len().max(LEAST));

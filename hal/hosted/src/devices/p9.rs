@@ -201,6 +201,12 @@ impl Server {
                 if known.has_changed || !is_named(known.stands.fd()) {
                     return Err(Errno::AGAIN);
                 }
+                // Whoever closes a file first may start the writing of what another fid changed.
+                if let Some(open) = known.stands.open()
+                    && self.ahead.has(which(open.file.as_fd())?)
+                {
+                    return Err(Errno::AGAIN);
+                }
                 self.fids.remove(&fid);
                 Ok(done)
             }

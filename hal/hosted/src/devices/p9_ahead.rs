@@ -48,6 +48,11 @@ impl Ahead {
         self.files.remove(&file);
     }
 
+    /// Whether a file may be ahead.
+    pub(super) fn has(&self, file: Which) -> bool {
+        self.files.contains_key(&file)
+    }
+
     /// How far a file is ahead.
     #[cfg(test)]
     pub(super) fn of(&self, file: Which) -> u64 {

@@ -130,9 +130,12 @@ impl Root {
         if patience == Patience::Any {
             return self.entity(openat2(at, name, STAND_FOR, Mode::empty(), RESOLVE)?);
         }
-        let resolve = RESOLVE.union(ResolveFlags::CACHED);
+        // Not into what is mounted there: Linux would ask another file system whether its root is still
+        // that one.
+        let cached = ResolveFlags::CACHED.union(ResolveFlags::NO_XDEV);
+        let resolve = RESOLVE.union(cached);
         let fd = openat2(at, name, STAND_FOR, Mode::empty(), resolve)?;
-        // Something else may be mounted there, which would be asked.
+        // A part of a file system can be a device of its own, too.
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let about = statx(&fd, "", flags, StatxFlags::TYPE | StatxFlags::INO)?;
         if makedev(about.stx_dev_major, about.stx_dev_minor) != self.device {

@@ -1,6 +1,6 @@
 //! Entries for processes: children, arguments, start-up endpoints.
 
-use super::reply::{answer, put_encoded, room_for};
+use super::reply::{answer, put, put_encoded, room_for};
 use super::sync::wait_alone;
 use super::{Entries, caller, fill_table, finish};
 use crate::ground::image::{self, Found, Installed};
@@ -478,7 +478,7 @@ fn manifest_of(at: u32, name: &mut [u8], out: u32, max: u32) -> Result<i32, Trap
         return put_encoded(&image.manifest, out, max);
     }
     match image::manifest(name) {
-        Ok(Some(manifest)) => put_encoded(&manifest, out, max),
+        Ok(Some(manifest)) => put(manifest, out, max),
         Ok(None) => Ok(status::NOT_FOUND),
         Err(e) => Ok(unavailable(name, &e)),
     }

@@ -179,11 +179,12 @@ pub(crate) fn loaded(name: &str) -> Option<&'static Installed> {
 
 /// The manifest of the image of this name, as its file has it, whether it is loaded or not: who asks
 /// for it may never make a process of it. `None` if there is no such image. Takes as long as a step of
-/// a load.
+/// a load. Its bytes are the file's, so that a thread which answers with them owns nothing while others
+/// run.
 ///
 /// # Errors
 /// If the manifest is broken, or the image was found to be, or memory is short.
-pub(crate) fn manifest(name: &str) -> Result<Option<Manifest>, Unavailable> {
+pub(crate) fn manifest(name: &str) -> Result<Option<&'static [u8]>, Unavailable> {
     let program = {
         let registry = REGISTRY.lock();
         if let Some(e) = registry.failed.get(name) {

@@ -18,7 +18,13 @@ type Source = EntropyContract::Imp<EntropyContract::Ready>;
 #[must_use]
 pub fn named(mut names: Names) -> Chance {
     let mut client = EntropyContract::client(CHANCE);
-    Box::new(move |len| client.ask(&mut names, |source| fill(source, len)).ok()?)
+    Box::new(move |len| {
+        client
+            .ask(&mut names, |source| {
+                fill(source, Vector::new(len).map_err(|_| Closed)?)
+            })
+            .ok()?
+    })
 }
 
 /// A source that the process was given.
@@ -26,16 +32,18 @@ pub fn named(mut names: Names) -> Chance {
 pub fn given(source: Source) -> Chance {
     let mut place = Some(source);
     Box::new(move |len| {
-        let (block, source) = fill(place.take()?, len).ok()?;
+        // Without room for them, the source stays.
+        let room = Vector::new(len).ok()?;
+        let (block, source) = fill(place.take()?, room).ok()?;
         place = Some(source);
         block
     })
 }
 
-/// Asks a source for so many random bytes; none if it has not enough.
-fn fill(source: Source, len: usize) -> Result<(Option<Vector<u8>>, Source), Closed> {
+/// Asks a source for random bytes in all of this block; none if it has not enough.
+fn fill(source: Source, room: Vector<u8>) -> Result<(Option<Vector<u8>>, Source), Closed> {
     use EntropyContract::imp::Ready_Fill as Reply;
-    match source.call_fill(Vector::new(len).map_err(|_| Closed)?) {
+    match source.call_fill(room) {
         Reply::Filled(block, source) => Ok((Some(block), source)),
         Reply::NotFilled(_, source) => Ok((None, source)),
         Reply::Closed => Err(Closed),

@@ -105,12 +105,13 @@ impl Declarations {
         self.0.manifest_room()
     }
 
-    /// Reads the manifest.
+    /// The manifest's bytes, if they are one.
     ///
     /// # Errors
     /// If the manifest is broken.
-    pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
-        self.0.manifest()
+    pub(crate) fn manifest(&self) -> Result<&'static [u8], Error> {
+        self.0.manifest()?;
+        Ok(self.0.manifest_bytes())
     }
 }
 

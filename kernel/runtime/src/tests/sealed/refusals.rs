@@ -203,7 +203,7 @@ fn broken_images_are_refused_with_the_reason() {
         ("table", refusal(|m| m.tables[0].element = ValType::I64)),
         ("table", refusal(|m| m.tables[0].limits.max = Some(1))),
         (
-            "where 1048576 are allowed",
+            "where 786432 are allowed",
             refusal(|m| m.tables[0].limits.min = u64::MAX),
         ),
         (
