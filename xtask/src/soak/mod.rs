@@ -350,10 +350,11 @@ fn rounds(
         let of_stretch = outcome.samples.iter().filter(|s| s.kills == calm.is_none());
         let enough = of_stretch.count() >= FEWEST;
         match calm {
-            None if enough && now > time / 2 => {
-                if is_flat(&outcome.samples, request, true) || now > time / 2 + filling {
-                    calm = Some(now);
-                }
+            None if enough
+                && now > time / 2
+                && (is_flat(&outcome.samples, request, true) || now > time / 2 + filling) =>
+            {
+                calm = Some(now);
             }
             Some(since) if enough && now > since + time / 2 => {
                 let is_flat = is_flat(&outcome.samples, request, false);
