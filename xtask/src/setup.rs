@@ -33,6 +33,8 @@ pub struct Needs {
     pub qemu: Need,
     /// The target of the PC's kernel.
     pub pc: bool,
+    /// The target of ordinary programs in Rust. What lacks it says so itself.
+    pub ordinary: bool,
     /// The checkers of format and lints.
     pub lints: bool,
     /// The server that two systems meet at in a test.
@@ -53,6 +55,7 @@ impl Needs {
             clang: Need::Wanted,
             qemu: if emulated { Need::Required } else { Need::No },
             pc: emulated,
+            ordinary: false,
             lints: false,
             nats: Need::No,
             python: Need::No,
@@ -159,6 +162,10 @@ pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
             "rustup has added {}, but not to the toolchain in use; is RUSTC or PATH set to another one?",
             targets.join(" and ")
         ));
+    }
+    if needs.ordinary {
+        let missing = toolchain::missing_targets(&project.root, &[toolchain::WASIP1])?;
+        toolchain::add(&project.root, "target", &missing)?;
     }
     if needs.lints {
         let components = toolchain::missing_components(&project.root)?;

@@ -10,6 +10,9 @@ pub const WASM: &str = "wasm32-unknown-unknown";
 /// The target of the PC HAL.
 pub const BARE: &str = "x86_64-unknown-none";
 
+/// The target of ordinary programs.
+pub const WASIP1: &str = "wasm32-wasip1";
+
 /// The targets among these that are not installed.
 pub fn missing_targets(root: &Path, targets: &[&'static str]) -> Result<Vec<&'static str>> {
     let libraries = libraries(root)?;

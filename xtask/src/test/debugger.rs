@@ -271,7 +271,8 @@ fn emulated(debugged: &Debugged<'_>) -> Result<()> {
             "continue",
             "backtrace",
             "info singularity",
-            "kill",
+            // Not `kill`: where QEMU ends before it has answered, gdb breaks.
+            "disconnect",
         ],
         vec![kernel.binary().to_path_buf()],
     );

@@ -126,10 +126,14 @@ pub fn run(request: &Request) -> Result<u8> {
     let in_parts = ["tour", "deploy"].iter().any(|name| has(name));
     let emulated = !request.quick && (in_parts || chosen.iter().any(|part| part.emulated));
     let wanted = |is| if is { Need::Wanted } else { Need::No };
+    let ordinary = ["ordinary", "serve", "embed", "own"];
     let needs = Needs {
         clang: Need::Wanted,
         qemu: wanted(emulated),
         pc: emulated || has("lints"),
+        ordinary: ordinary.iter().any(|name| has(name))
+            || has("programs-hosted")
+            || has("programs-pc"),
         lints: has("lints") || has("format"),
         nats: wanted(has("bridge-hosted")),
         python: wanted(has("deploy") || has("web-hosted")),
