@@ -407,14 +407,10 @@ fn constants(
         let operator = operator?;
         let access = access(&operator);
         let mut next = None;
-        if let Some(Access { memory, .. }) = access {
+        if let Some(Access { memory, .. }) = access
+            && accessed.last() != Some(&memory)
+        {
             accessed.push(memory);
-            // One for each change of the memory at most, which cost what they take in the code.
-            if let [.., last, this] = accessed[..]
-                && last == this
-            {
-                accessed.pop();
-            }
         }
         match (open.take(), access) {
             (Some(Open::Read(value)), Some(access)) if access.by_last => {

@@ -162,7 +162,7 @@ impl<'s> Program<'s> {
     /// Makes a process that is kept. Its directories are its own until it is dropped.
     ///
     /// # Errors
-    /// [`Error::NotMade`], or [`Error::Directory`].
+    /// [`Error::NotMade`], [`Error::Directory`] or [`Error::Words`].
     pub fn open(&self) -> Result<Process<'s>, Error> {
         let mut call = self.ask(&self.asked(Op::Open, &[]));
         let number = call.pending.as_ref().map_or(0, Pending::id);

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_names_or_refused_with_the_reason() {
+    fn names_are_taken_or_refused_with_the_reason() {
         assert_eq!(named(&[]), Ok(()));
         assert_eq!(named(&["/", "ab"]), Ok(()));
         let long = "x".repeat(256);
