@@ -16,6 +16,9 @@ const PROPOSALS: [(F, &str); 10] = [
     (F::GC, "gc"),
 ];
 
+/// How a component begins: as a module does, in another layer.
+const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
 /// The features that modules are compiled with.
 fn base() -> F {
     sing_compiler::Features::Core.of_wasmparser()
@@ -30,6 +33,9 @@ fn valid(wasm: &[u8], features: F) -> bool {
 /// The proposals that a module needs to be valid, joined by `+`. `None` if it needs none, and if it
 /// is not valid with all of them either.
 pub fn needed(wasm: &[u8]) -> Option<String> {
+    if wasm.starts_with(COMPONENT) {
+        return Some("component-model".into());
+    }
     let all = PROPOSALS.iter().fold(base(), |all, p| all | p.0);
     if valid(wasm, base()) || !valid(wasm, all) {
         return None;
@@ -46,6 +52,9 @@ pub fn needed(wasm: &[u8]) -> Option<String> {
 
 /// The missing proposals for which an invalid module is refused, if its fault is nothing else.
 pub fn missing(wasm: &[u8]) -> Option<String> {
+    if wasm.starts_with(COMPONENT) {
+        return needed(wasm);
+    }
     let e = Validator::new_with_features(base())
         .validate_all(wasm)
         .err()?;
@@ -106,6 +115,9 @@ mod tests {
         );
         assert_eq!(of("(module (func (result i32)))"), None);
         assert_eq!(needed(b"\0asm"), None);
+        for of in [needed, missing] {
+            assert_eq!(of(COMPONENT).as_deref(), Some("component-model"));
+        }
         assert_eq!(missing(&encode("(module (func (result i32)))")), None);
         assert_eq!(
             missing(&encode("(module (type (struct)) (func (result i32)))")).as_deref(),
