@@ -67,6 +67,37 @@ fn main() -> Result<()> {
     sdk(&root, &out, &mut text)?;
     programs(&root, &out, &mut text)?;
     fs::write(out.join("carried.rs"), text)?;
+    unwinder(&out)
+}
+
+/// Links what unwinds stacks into the command, where the C compiler has it as an archive: a library of its
+/// own takes the dynamic linker longer than all that it is asked for by a program that runs once.
+fn unwinder(out: &Path) -> Result<()> {
+    const ARCHIVE: &str = "libgcc_eh.a";
+    println!("cargo::rerun-if-env-changed=CC");
+    let is = |name, value| env::var(name).is_ok_and(|its| its == value);
+    let of_linux = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
+    // The compiler asked here is this machine's.
+    if !of_linux || env::var("TARGET")? != env::var("HOST")? {
+        return Ok(());
+    }
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
+    let asked = Command::new(compiler)
+        .arg(format!("-print-file-name={ARCHIVE}"))
+        .output();
+    let Ok(answer) = asked else { return Ok(()) };
+    // One that has none answers with the name alone.
+    let answer = String::from_utf8(answer.stdout)?;
+    let archive = Path::new(answer.trim());
+    if !archive.is_absolute() || !archive.exists() {
+        return Ok(());
+    }
+    // The standard library names the shared one: to the linker, this is it.
+    let folder = out.join("unwinder");
+    fs::create_dir_all(&folder)?;
+    let text = format!("GROUP ( \"{}\" )\n", archive.display());
+    fs::write(folder.join("libgcc_s.so"), text)?;
+    println!("cargo::rustc-link-search=native={}", folder.display());
     Ok(())
 }
 

@@ -54,6 +54,11 @@ const INTERRUPTS: [c_int; 5] = [TIMER, CONSOLE, OUTPUT, DEVICE, SIZE];
 
 /// Signals that are faults of the processor.
 pub(crate) const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+/// Linux's signal that a file has reached the limit of its size (`RLIMIT_FSIZE`), which the call says as
+/// well: it would end the process, where one program has written too much. (The standard library ignores
+/// `SIGPIPE` likewise.) An embedded system's threads have it blocked, and those of the host's that are lent
+/// write no files.
+const FILE_LIMIT: c_int = libc::SIGXFSZ;
 /// Signals that end the process after it has restored the terminal.
 const ENDINGS: [c_int; 5] = [
     libc::SIGTERM,
@@ -196,6 +201,10 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
             libc::SA_ONSTACK | libc::SA_RESTART,
             all,
         )?;
+    }
+    // SAFETY: no handler of anybody's is replaced: the process is the system's.
+    if unsafe { libc::signal(FILE_LIMIT, libc::SIG_IGN) } == libc::SIG_ERR {
+        return Err(io::Error::last_os_error());
     }
     // A mask is inherited from the parent process, and might contain our signals.
     block(libc::SIG_UNBLOCK, &interrupts);

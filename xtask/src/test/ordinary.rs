@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// The status of a system whose output nobody reads any more (`sing_abi::exit::machine`).
 const NOBODY_READS: i32 = 167;
+/// The number of `fbig` in WASI.
+const FILE_TOO_LARGE: i32 = 22;
 /// After so long without a change a module's stamp counts.
 const SETTLED: Duration = Duration::from_millis(3100);
 
@@ -35,10 +37,11 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 15] = [
+    let all: [(&str, Test); 16] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
+        ("limits of files", file_limit),
         ("a trap", trap),
         ("Ctrl-C", interrupted),
         ("a reader that goes", reader_gone),
@@ -179,6 +182,55 @@ fn directory(machine: &Ordinary<'_>) -> Result<()> {
     is(&machine.run(&[], "file", &[], b"")?, 8, b"")?;
     let output = machine.run(&["--dir", "/no/such"], "file", &[], b"")?;
     says(&output, "--dir /no/such: there is no such directory")
+}
+
+/// Files that may not become larger (`ulimit -f`): a program's write says so, and the system goes on until its
+/// own output is such a file, which it says, too. Neither that signal nor the one of a reader that has gone
+/// ends it, whichever thread writes: some file systems let the kernel's write.
+fn file_limit(machine: &Ordinary<'_>) -> Result<()> {
+    let shared = machine.folder.join("limited");
+    fs::create_dir_all(&shared)?;
+    let content = [b'x'; 4096];
+    fs::write(shared.join("in.txt"), content)?;
+    let option = format!("{}::/", shared.display());
+    let options = ["--dir", &option];
+    // Compiled first: the image that is kept is a file, too.
+    is(&machine.run(&options, "file", &[], b"")?, 0, &content)?;
+    let module = machine.module("file")?;
+    let limited = |blocks: u32, output: &str| {
+        let line = format!("ulimit -f {blocks}; exec \"$@\" {output}");
+        let mut command = Command::new("sh");
+        command.env("SING_CACHE", machine.folder.join("cache"));
+        command.args(["-c", &line, "sh"]);
+        command.arg(machine.run.project.host_binary("sing"));
+        command.arg("run").args(options).arg(&module);
+        command.stdin(Stdio::null()).output()
+    };
+    let out = shared.join("out.txt");
+    // Blocks of 512 bytes: some of the content, and none.
+    for (blocks, status) in [(1, 0), (0, FILE_TOO_LARGE)] {
+        fs::remove_file(&out)?;
+        is(&limited(blocks, "")?, status, &content)?;
+        let len = fs::metadata(&out)?.len();
+        ensure!(len == u64::from(blocks) * 512, "{len} bytes were written");
+    }
+    let output = limited(1, &format!(">'{}'", shared.join("output").display()))?;
+    is(&output, NOBODY_READS, b"")?;
+    says(&output, "cannot write the output: File too large")?;
+    let mut child = machine.waiting()?;
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
+    child.kill()?;
+    child.wait()?;
+    let status = status?;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.context("no signals in the status")?.trim(), 16)?;
+    for (signal, name) in [(13, "SIGPIPE"), (25, "SIGXFSZ")] {
+        ensure!(
+            ignored >> (signal - 1) & 1 == 1,
+            "{name} ends it: {ignored:#x}"
+        );
+    }
+    Ok(())
 }
 
 fn trap(machine: &Ordinary<'_>) -> Result<()> {

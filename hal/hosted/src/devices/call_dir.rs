@@ -11,6 +11,8 @@
 //!   doing for them then is waited for no longer than [`PATIENCE`] for all, and closed behind it.
 //! - A process gets all its directories or none: those of two that are asked for at once do not keep
 //!   each other from both.
+//! - A reply that the process has no memory for is refused with `ENOMEM`, if what was asked is undone by that,
+//!   and the directory goes on.
 
 use super::host_dir::Reason;
 use super::p9::Server;
@@ -19,6 +21,7 @@ use super::{DirectoryError, HostDirectory};
 use crate::thread::thread_without_signals;
 use crate::{Asked, Pending, Port, Reply};
 use sing_calls::{CHANGES, MOST, Op, Outcome, READS, SERVER};
+use sing_p9::{Reply as Answer, Request, errno};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -30,6 +33,10 @@ const STACK: usize = 256 << 10;
 /// How long directories that are given back wait for what the host is doing with them.
 const PATIENCE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
+/// The most bytes of a reply that is not refused for want of memory: a refusal takes hardly less.
+const SMALL: usize = 64;
+/// How often a reply is tried for which there is no memory.
+const TRIES: u32 = 32;
 
 /// How many directories are open.
 #[derive(Debug)]
@@ -72,6 +79,33 @@ impl Shared {
             *open = None;
         }
         open.is_some() && !reply.is_empty()
+    }
+
+    /// Makes a reply for which there is no memory a refusal, and undoes what the request has done; false if
+    /// that cannot be, or makes no difference.
+    fn refuse(&self, request: &[u8], reply: &mut Vec<u8>) -> bool {
+        let Ok((tag, request)) = Request::decode(request) else {
+            return false;
+        };
+        let made = match request {
+            _ if reply.len() <= SMALL => return false,
+            Request::Walk { fid, new, .. } if fid != new => Some(new),
+            Request::Read { .. }
+            | Request::ReadDirectory { .. }
+            | Request::ReadLink { .. }
+            | Request::GetAttributes { .. } => None,
+            _ => return false,
+        };
+        if let Some(fid) = made {
+            // Of a walk that has not led to its end there is none, which the server says in vain.
+            let mut clunk = Vec::new();
+            Request::Clunk { fid }.encode(tag, &mut clunk);
+            if !self.serve(&clunk, reply) {
+                return false;
+            }
+        }
+        Answer::Error(errno::ENOMEM).encode(tag, reply);
+        true
     }
 
     /// Closes the directory; if the host is doing something with it that goes on until then, when that
@@ -188,17 +222,38 @@ impl Directories {
 fn serve(shared: &Shared, port: &Arc<Port>, number: u64, first: &[u8]) {
     // Whatever ends this thread, nobody waits for its replies.
     let _over = Over(shared, port, number);
-    let mut reply = first.to_vec();
-    loop {
-        let asked = port.call(&Asked {
-            bytes: &reply,
-            ..Asked::of(Op::Ask, number)
-        });
-        let is_request = asked.outcome == Some(Outcome::Done);
-        if !is_request || !shared.serve(&asked.bytes, &mut reply) {
+    let (mut request, mut reply) = (Vec::new(), first.to_vec());
+    while let Some(next) = exchange(shared, port, number, &request, &mut reply) {
+        request = next;
+        if !shared.serve(&request, &mut reply) {
             break;
         }
     }
+}
+
+/// Gives a process the reply to its request, or the refusal for want of memory; its next request. None if
+/// it has ended, or there is no memory even for that, for a while.
+fn exchange(
+    shared: &Shared,
+    port: &Arc<Port>,
+    number: u64,
+    request: &[u8],
+    reply: &mut Vec<u8>,
+) -> Option<Vec<u8>> {
+    for _ in 0..TRIES {
+        let asked = port.call(&Asked {
+            bytes: reply,
+            ..Asked::of(Op::Ask, number)
+        });
+        match asked.outcome {
+            Some(Outcome::Done) => return Some(asked.bytes),
+            // Of a process that has ended there is this, too, and will be.
+            Some(Outcome::NotMade) if shared.refuse(request, reply) => {}
+            Some(Outcome::NotMade) if !shared.given_back.load(SeqCst) => thread::sleep(LOOK),
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// The end of a directory's thread.
@@ -259,5 +314,159 @@ impl GivenDirectory {
         let Reply { outcome, bytes } = made?.wait();
         let text = || String::from_utf8_lossy(&bytes).into_owned();
         (outcome == Some(Outcome::NotMade)).then(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sing_kernel::hal::Callers;
+    use sing_p9::{HEAD, NO_TAG, VERSION};
+    use std::fs;
+    use std::path::PathBuf;
+
+    const NUMBER: u64 = 7;
+    const TAG: u16 = 1;
+
+    /// A directory that is served, and the process of it, as the kernel has that.
+    struct Process {
+        port: Arc<Port>,
+        shared: Arc<Shared>,
+        at: PathBuf,
+        /// The number of the last reply, which is to be answered with a request.
+        id: u64,
+    }
+
+    impl Process {
+        fn new(name: &str) -> Process {
+            let at =
+                std::env::temp_dir().join(format!("sing-call-dir-{name}-{}", std::process::id()));
+            fs::create_dir_all(at.join("a/b/c/d/e/f")).unwrap();
+            fs::write(at.join("file"), [b'x'; 4000]).unwrap();
+            let port = Arc::new(Port::default());
+            let server = Server::new(Root::open(&at, true).unwrap(), 1);
+            let shared = Arc::new(Shared {
+                open: Mutex::new(Some(Open {
+                    server: server.within(MOST as u32),
+                    _place: Place(Arc::new(AtomicUsize::new(1))),
+                })),
+                given_back: AtomicBool::new(false),
+            });
+            let (its, own) = (Arc::clone(&shared), Arc::clone(&port));
+            thread::spawn(move || serve(&its, &own, NUMBER, READS));
+            let mut process = Process {
+                port,
+                shared,
+                at,
+                id: 0,
+            };
+            assert_eq!(process.next(), Ok(READS.to_vec()));
+            let (most, version) = (MOST as u32, VERSION);
+            process.ask_as(NO_TAG, &Request::Version { most, version });
+            process.ask(&Request::Attach { fid: 0 });
+            process
+        }
+
+        /// The next that comes: a reply, or the end.
+        fn next(&mut self) -> Result<Vec<u8>, ()> {
+            let mut taken = None;
+            let until = Instant::now() + Duration::from_secs(10);
+            while taken.is_none() && Instant::now() < until {
+                self.port.next(&mut |request| {
+                    taken = Some((request.op, request.id, request.bytes.to_vec()));
+                    true
+                });
+                thread::sleep(Duration::from_micros(100));
+            }
+            let (op, id, bytes) = taken.expect("the thread of the directory goes on");
+            self.id = id;
+            (op == Op::Ask).then_some(bytes).ok_or(())
+        }
+
+        fn ask_as(&mut self, tag: u16, request: &Request<'_>) -> Vec<u8> {
+            self.send(tag, request);
+            self.next().unwrap()
+        }
+
+        fn send(&mut self, tag: u16, request: &Request<'_>) {
+            let mut bytes = Vec::new();
+            request.encode(tag, &mut bytes);
+            let put = |place: &mut [u8]| place.copy_from_slice(&bytes);
+            self.port
+                .answer(self.id, Outcome::Done, bytes.len(), &mut { put });
+        }
+
+        fn ask(&mut self, request: &Request<'_>) -> Vec<u8> {
+            self.ask_as(TAG, request)
+        }
+
+        /// Has no memory for the reply that has just come; what comes then.
+        fn is_short(&mut self) -> Result<Vec<u8>, ()> {
+            let text = format_args!("no room");
+            self.port.say(self.id, Outcome::NotMade, text);
+            self.next()
+        }
+    }
+
+    impl Drop for Process {
+        fn drop(&mut self) {
+            self.port.end(0);
+            self.shared.give_back(Instant::now() + PATIENCE);
+            let _ = fs::remove_dir_all(&self.at);
+        }
+    }
+
+    fn no_memory() -> Vec<u8> {
+        let mut refusal = Vec::new();
+        Answer::Error(errno::ENOMEM).encode(TAG, &mut refusal);
+        refusal
+    }
+
+    #[test]
+    fn a_reply_without_memory_is_refused_and_the_directory_goes_on() {
+        let mut process = Process::new("short");
+        let names: [&[u8]; 6] = [b"a", b"b", b"c", b"d", b"e", b"f"];
+        let (fid, new, count, offset) = (1, 1, 4096, 0);
+        let names = &names[..];
+        let walk = |names: &[&'static [u8]]| Request::Walk {
+            fid: 0,
+            new,
+            names: names.to_vec(),
+        };
+        let deep = process.ask(&walk(names));
+        assert!(matches!(Answer::decode(&deep), Ok((TAG, Answer::Walk(qids))) if qids.len() == 6));
+        // The fid of the walk is none, and can be used again.
+        assert_eq!(process.is_short(), Ok(no_memory()));
+        assert!(process.ask(&walk(names)).len() > SMALL);
+        assert_eq!(process.ask(&Request::Clunk { fid }).len(), HEAD);
+        process.ask(&walk(&[b"file"]));
+        process.ask(&Request::Open { fid, flags: 0 });
+        for request in [
+            Request::GetAttributes { fid },
+            Request::Read { fid, offset, count },
+        ] {
+            let reply = process.ask(&request);
+            assert!(reply.len() > SMALL);
+            assert_eq!(process.is_short(), Ok(no_memory()));
+            assert_eq!(process.ask(&request), reply);
+        }
+    }
+
+    #[test]
+    fn a_small_reply_is_tried_again_for_a_while() {
+        let mut process = Process::new("small");
+        let (fid, new, names) = (0, 1, Vec::new());
+        let reply = process.ask(&Request::Walk { fid, new, names });
+        assert_eq!(process.is_short(), Ok(reply.clone()));
+        // It was not done again, and is not undone.
+        let opened = process.ask(&Request::Open { fid: 1, flags: 0 });
+        assert!(matches!(
+            Answer::decode(&opened),
+            Ok((TAG, Answer::Open(_)))
+        ));
+        for _ in 1..TRIES {
+            assert_eq!(process.is_short(), Ok(opened.clone()));
+        }
+        assert_eq!(process.is_short(), Err(()));
     }
 }

@@ -18,7 +18,7 @@ extern crate alloc;
 use core::ops::Range;
 use sing_p9::DATA_HEAD;
 use sing_sdk::prelude::*;
-use virtio_9p::{Failed, Moved, Server, Session, Transport};
+use virtio_9p::{ANSWER, Failed, Moved, Server, Session, Transport};
 
 sing_sdk::manifest! {
     name: "host-directory",
@@ -69,6 +69,10 @@ impl Transport for Host {
     fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<(), Failed> {
         let request = Vector::from_bytes(request).map_err(|_| Failed::NotSent)?;
         let answer = self.ask(request)?.into_block();
+        if answer.len() > ANSWER {
+            return Err(Failed::Lost);
+        }
+        // There is room for it.
         reply.clear();
         reply.resize(answer.len(), 0);
         answer.read(0, reply);

@@ -12,12 +12,8 @@ use sing_sdk::rt::Waitable;
 use sing_sdk::set::Refused;
 use sing_sdk::sync::wait_any;
 use sing_sdk::time::{Timeout, uptime};
-use virtio_9p::{Failed, Moved, Transport};
+use virtio_9p::{ANSWER, Failed, Moved, REQUEST, Transport};
 
-/// Bytes for a message to the device, without the data of a write: the longest is a link's target.
-const REQUEST: usize = 8 << 10;
-/// Bytes for an answer, without the data of a read: the longest has entries of a directory.
-const REPLY: usize = 20 << 10;
 /// How long an answer is waited for. A host whose file system takes longer is taken for gone.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest mount tag that is looked at; a longer one is no path all the same.
@@ -73,7 +69,7 @@ impl Host {
         let irq = device.irq()?;
         let queue = device.queue(0, MAX_QUEUE)?;
         device.ready()?;
-        let own = Some(Block::new(REQUEST + REPLY)?);
+        let own = Some(Block::new(REQUEST + ANSWER)?);
         let host = Host {
             queue,
             irq,
@@ -164,8 +160,8 @@ impl Transport for Host {
     type Data = Block;
 
     fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<(), Failed> {
-        let (_, written) = self.request(request, REPLY, None);
-        self.answer(written?, REPLY, reply);
+        let (_, written) = self.request(request, ANSWER, None);
+        self.answer(written?, ANSWER, reply);
         Ok(())
     }
 

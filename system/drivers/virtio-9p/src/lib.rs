@@ -22,6 +22,6 @@ mod walk;
 
 pub use list::shown;
 pub use serving::{Announces, Server};
-pub use session::{DATA, Failed, Lost, Moved, ROOT, Session, Transport};
+pub use session::{ANSWER, DATA, Failed, Lost, Moved, REQUEST, ROOT, Session, Transport};
 pub use tree::{Opened, Wish};
 pub use walk::Place;

@@ -58,6 +58,9 @@ impl<T: Transport> Session<T> {
                 return Ok(Vec::new());
             }
             let mut packed = Vec::new();
+            packed
+                .try_reserve_exact(room)
+                .map_err(|_| FileFault::NoResources)?;
             for entry in Entries::of(bytes) {
                 let entry = entry.map_err(|_| FileFault::Medium)?;
                 from = entry.next;

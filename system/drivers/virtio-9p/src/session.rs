@@ -13,6 +13,10 @@ use sing_p9::{
 
 /// The most data of a message.
 pub const DATA: u32 = 256 << 10;
+/// The longest answer without data that moves: it has entries of a directory.
+pub const ANSWER: usize = 20 << 10;
+/// The longest request without such data: it has a link's target, and a name.
+pub const REQUEST: usize = 8 << 10;
 /// Of a message beside its data, in the session's limit.
 const HEADS: u32 = 64;
 /// The tag of all requests: there is one at a time.
@@ -38,7 +42,7 @@ pub enum Failed {
 pub type Moved<D> = (Option<D>, Result<u32, Failed>);
 
 /// The way to the server. In all three, what is in `reply` gives way to the answer, as far as it is
-/// no data that moves.
+/// no data that moves. It has room for [`ANSWER`] bytes; a longer answer is none.
 pub trait Transport {
     /// Data that moves to the server or from it without a copy.
     type Data;
@@ -104,12 +108,16 @@ impl<T: Transport> Session<T> {
     /// Begins a session: the fid [`ROOT`] stands for the directory.
     ///
     /// # Errors
-    /// If the server does not speak this protocol, or refuses.
+    /// If the server does not speak this protocol, or refuses, or there is no memory for messages.
     pub fn begin(transport: T) -> Result<Session<T>, Lost> {
+        // Once for all: an exchange that has begun does not end for want of memory.
+        let (mut request, mut reply) = (Vec::new(), Vec::new());
+        request.try_reserve_exact(REQUEST).map_err(|_| Lost)?;
+        reply.try_reserve_exact(ANSWER).map_err(|_| Lost)?;
         let mut session = Session {
             transport,
-            request: Vec::new(),
-            reply: Vec::new(),
+            request,
+            reply,
             free: Vec::new(),
             next: ROOT + 1,
             untold: Vec::new(),
