@@ -6,6 +6,7 @@
 //!
 //! Invariant: a chain has the same operands as before, each as often.
 
+use super::Uses;
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
 
@@ -13,21 +14,17 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Valu
 const FEWEST: usize = 4;
 
 /// Orders the operands of all chains.
-pub(super) fn reorder(func: &mut Function) {
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
-    let mut chained = false;
-    for block in func.layout.blocks() {
-        for inst in func.layout.block_insts(block) {
-            for value in func.dfg.inst_values(inst) {
-                uses[value] += 1;
-            }
-            chained |= operands(func, inst).is_some();
-        }
-    }
-    if !chained {
+pub(super) fn reorder(func: &mut Function, uses: &Uses) {
+    // An instruction has two operands, of which a chain's has one less.
+    let long = |&block: &Block| {
+        let insts = func.layout.block_insts(block);
+        let links = insts.filter(|&inst| operands(func, inst).is_some());
+        links.count() >= FEWEST - 1
+    };
+    let blocks: Vec<Block> = func.layout.blocks().filter(long).collect();
+    if blocks.is_empty() {
         return;
     }
-    let blocks: Vec<Block> = func.layout.blocks().collect();
     let mut inner: SecondaryMap<Inst, bool> = SecondaryMap::new();
     let mut places: SecondaryMap<Inst, u32> = SecondaryMap::new();
     for block in blocks {
@@ -39,7 +36,7 @@ pub(super) fn reorder(func: &mut Function) {
         let mut chains = Vec::new();
         for &inst in insts.iter().rev() {
             if !inner[inst]
-                && let Some(mut chain) = Chain::find(func, block, inst, &uses, &mut inner)
+                && let Some(mut chain) = Chain::find(func, block, inst, uses, &mut inner)
             {
                 chain.reorder(func, block, &places);
                 chains.push(chain);
@@ -99,7 +96,7 @@ impl Chain {
         func: &Function,
         block: Block,
         root: Inst,
-        uses: &SecondaryMap<Value, u32>,
+        uses: &Uses,
         marks: &mut SecondaryMap<Inst, bool>,
     ) -> Option<Chain> {
         let (opcode, args) = operands(func, root)?;

@@ -9,6 +9,7 @@
 //! - An instruction moves only up the one way to its block, to where all its operands are made already.
 //! - It stays within its loop.
 
+use super::{Uses, count_uses};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
 use cranelift_codegen::loop_analysis::LoopAnalysis;
@@ -26,17 +27,16 @@ enum Way {
     Several,
 }
 
-/// Moves what should move.
-pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) {
-    let mut ways: SecondaryMap<Block, Way> = SecondaryMap::with_default(Way::None);
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
+/// Moves what should move; whether it has resolved all aliases.
+pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) -> bool {
     let blocks: Vec<Block> = func.layout.blocks().collect();
+    if blocks.len() < 2 {
+        return false;
+    }
+    let mut ways: SecondaryMap<Block, Way> = SecondaryMap::with_default(Way::None);
+    ways.resize(func.dfg.num_blocks());
+    let mut uses = count_uses(func);
     for &block in &blocks {
-        for inst in func.layout.block_insts(block) {
-            for value in func.dfg.inst_values(inst) {
-                uses[value] += 1;
-            }
-        }
         if let Some(end) = func.layout.last_inst(block) {
             let dfg = &func.dfg;
             let branches = matches!(dfg.insts[end].opcode(), Opcode::Jump | Opcode::Brif);
@@ -51,10 +51,13 @@ pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) {
         }
     }
     // The last blocks first, so that an instruction can pass several branches.
+    let mut merged = false;
     for &block in blocks.iter().rev() {
-        merge(func, block, &ways, &mut uses);
+        merged |= merge(func, block, &ways, &mut uses);
     }
-    func.dfg.resolve_all_aliases();
+    if merged {
+        func.dfg.resolve_all_aliases();
+    }
     for &block in blocks.iter().rev() {
         let mut above = Vec::new();
         let mut at = block;
@@ -83,25 +86,26 @@ pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) {
             }
         }
     }
+    merged
 }
 
 /// What both ways out of a block's branch compute of values that nothing else uses moves before the
-/// branch: the optimizer has made a copy for each of them.
+/// branch: the optimizer has made a copy for each of them. Returns whether there was one.
 fn merge(
     func: &mut Function,
     block: Block,
     ways: &SecondaryMap<Block, Way>,
-    uses: &mut SecondaryMap<Value, u32>,
-) {
+    uses: &mut Uses,
+) -> bool {
     let Some(end) = func.layout.last_inst(block) else {
-        return;
+        return false;
     };
     let InstructionData::Brif { blocks, .. } = func.dfg.insts[end] else {
-        return;
+        return false;
     };
     let [one, other] = blocks.map(|call| call.block(&func.dfg.value_lists));
     if one == other || [one, other].map(|b| ways[b]) != [Way::From(block); 2] {
-        return;
+        return false;
     }
     let mut known: HashMap<(Opcode, [Value; 2]), Inst> = HashMap::new();
     for inst in func.layout.block_insts(one) {
@@ -110,8 +114,9 @@ fn merge(
         }
     }
     if known.is_empty() {
-        return;
+        return false;
     }
+    let mut merged = false;
     let mut next = func.layout.first_inst(other);
     while let Some(copy) = next {
         next = func.layout.next_inst(copy);
@@ -136,7 +141,9 @@ fn merge(
         func.layout.remove_inst(copy);
         func.dfg.detach_inst_results(copy);
         func.dfg.change_to_alias(dropped, kept);
+        merged = true;
     }
+    merged
 }
 
 /// A cheap operation and its operands.
@@ -159,12 +166,7 @@ fn is_cheap(opcode: Opcode) -> bool {
 
 /// The block to which the instruction should move: where the later one of its operands is made, if it
 /// is cheap and the only use of both.
-fn destination(
-    func: &Function,
-    above: &[Block],
-    inst: Inst,
-    uses: &SecondaryMap<Value, u32>,
-) -> Option<Block> {
+fn destination(func: &Function, above: &[Block], inst: Inst, uses: &Uses) -> Option<Block> {
     if !is_cheap(func.dfg.insts[inst].opcode()) {
         return None;
     }

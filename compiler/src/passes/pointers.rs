@@ -13,11 +13,11 @@ use cranelift_codegen::ir::{
     Block, BlockArg, Function, Inst, InstBuilder, InstructionData, Opcode, Value, ValueDef, types,
 };
 
-/// Gives 64 bits to what addresses are made of.
-pub(super) fn widen(func: &mut Function) {
+/// Gives 64 bits to what addresses are made of; whether it has resolved all aliases.
+pub(super) fn widen(func: &mut Function) -> bool {
     let extensions = extensions(func);
     if extensions.is_empty() {
-        return;
+        return false;
     }
     let mut wide: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let params = Params::find(func, &extensions);
@@ -37,6 +37,7 @@ pub(super) fn widen(func: &mut Function) {
         }
     }
     func.dfg.resolve_all_aliases();
+    true
 }
 
 /// The instructions that extend 32 bits by zeros to 64, and what they extend.

@@ -11,12 +11,14 @@
 //! - They move up only, within their block, and stay behind what makes their operands.
 //! - The time is linear in the number of instructions and operands.
 
+use super::Uses;
 use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef};
+use cranelift_codegen::ir::{Block, Function, Inst, Opcode, ValueDef};
+use std::sync::LazyLock;
 
-/// Orders the instructions of a function that has been optimized.
-pub(super) fn schedule(func: &mut Function) {
-    let mut scheduler = Scheduler::new(func);
+/// Orders the instructions of a function that has been optimized, whose values are used so often.
+pub(super) fn schedule(func: &mut Function, uses: Uses) {
+    let mut scheduler = Scheduler::new(func, uses);
     let blocks: Vec<Block> = func.layout.blocks().collect();
     for block in blocks {
         scheduler.block(func, block);
@@ -47,9 +49,10 @@ const NONE: State = State {
 };
 
 struct Scheduler {
+    kinds: &'static [Kind],
     /// For each value the uses behind the instructions that have been placed. A value of another
     /// block counts as used without end.
-    uses: SecondaryMap<Value, u32>,
+    uses: Uses,
     states: SecondaryMap<Inst, State>,
     /// Users of an instruction's result, as linked lists: the user and the next edge.
     edges: Vec<(Inst, u32)>,
@@ -58,9 +61,33 @@ struct Scheduler {
     ready: Vec<Inst>,
 }
 
-/// Whether the instruction computes one value from others and does nothing else.
-fn is_arithmetic(func: &Function, inst: Inst) -> bool {
-    let op = func.dfg.insts[inst].opcode();
+/// What operations are here.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    /// Whether it has no effects.
+    computes: bool,
+    /// Whether it makes a constant: there is no time at which that has to be made.
+    constant: bool,
+}
+
+/// The kind of each operation, which takes many comparisons to find.
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let last = Opcode::all().iter().map(|&op| op as usize).max();
+    let mut kinds = vec![Kind::default(); last.map_or(0, |last| last + 1)];
+    for &op in Opcode::all() {
+        kinds[op as usize] = Kind {
+            computes: computes(op),
+            constant: matches!(
+                op,
+                Opcode::Iconst | Opcode::F32const | Opcode::F64const | Opcode::Vconst
+            ),
+        };
+    }
+    kinds
+});
+
+/// Whether the operation computes values from others and does nothing else.
+fn computes(op: Opcode) -> bool {
     let effects = op.can_load()
         || op.can_store()
         || op.can_trap()
@@ -71,34 +98,37 @@ fn is_arithmetic(func: &Function, inst: Inst) -> bool {
         || op.is_return()
         // These read what an instruction without operands may have changed.
         || matches!(op, Opcode::GetPinnedReg | Opcode::GetFramePointer | Opcode::GetStackPointer);
-    !effects && func.dfg.inst_results(inst).len() == 1
-}
-
-/// Whether it computes a constant: there is no time at which it has to be made.
-fn is_constant(func: &Function, inst: Inst) -> bool {
-    matches!(
-        func.dfg.insts[inst].opcode(),
-        Opcode::Iconst | Opcode::F32const | Opcode::F64const | Opcode::Vconst
-    )
+    !effects
 }
 
 impl Scheduler {
-    fn new(func: &Function) -> Scheduler {
-        let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
-        for block in func.layout.blocks() {
-            for inst in func.layout.block_insts(block) {
-                for value in func.dfg.inst_values(inst) {
-                    uses[value] += 1;
-                }
-            }
-        }
+    fn new(func: &Function, uses: Uses) -> Scheduler {
+        let mut states = SecondaryMap::with_default(NONE);
+        states.resize(func.dfg.num_insts());
         Scheduler {
+            kinds: &KINDS,
             uses,
-            states: SecondaryMap::with_default(NONE),
+            states,
             edges: Vec::new(),
             order: Vec::new(),
             ready: Vec::new(),
         }
+    }
+
+    fn kind(&self, func: &Function, inst: Inst) -> Kind {
+        let op = func.dfg.insts[inst].opcode() as usize;
+        self.kinds.get(op).copied().unwrap_or_default()
+    }
+
+    fn is_constant(&self, func: &Function, inst: Inst) -> bool {
+        self.kind(func, inst).constant
+    }
+
+    /// Whether the instruction computes one value from others and does nothing else.
+    fn is_arithmetic(&self, func: &Function, inst: Inst) -> bool {
+        self.kind(func, inst).computes
+            && func.dfg.inst_results(inst).len() == 1
+            && !func.dfg.inst_args(inst).is_empty()
     }
 
     fn block(&mut self, func: &mut Function, block: Block) {
@@ -106,7 +136,7 @@ impl Scheduler {
         self.order.clear();
         let mut moving = false;
         for inst in func.layout.block_insts(block) {
-            let moves = is_arithmetic(func, inst) && !func.dfg.inst_args(inst).is_empty();
+            let moves = self.is_arithmetic(func, inst);
             self.states[inst].moves = moves;
             moving |= moves;
             if moves {
@@ -123,13 +153,13 @@ impl Scheduler {
                 self.follow(func, block);
             }
         }
-        if self.order != insts {
-            for &inst in &insts {
-                func.layout.remove_inst(inst);
-            }
-            for &inst in &self.order {
-                func.layout.append_inst(inst, block);
-            }
+        let same = insts.iter().zip(&self.order).take_while(|(a, b)| a == b);
+        let same = same.count();
+        for &inst in &insts[same..] {
+            func.layout.remove_inst(inst);
+        }
+        for &inst in &self.order[same..] {
+            func.layout.append_inst(inst, block);
         }
     }
 
@@ -138,7 +168,7 @@ impl Scheduler {
         for &value in func.dfg.inst_args(inst) {
             match func.dfg.value_def(value) {
                 ValueDef::Result(from, _) if func.layout.inst_block(from) == Some(block) => {
-                    if !is_constant(func, from) {
+                    if !self.is_constant(func, from) {
                         self.edges.push((inst, self.states[from].users));
                         self.states[from].users = self.edges.len() as u32 - 1;
                         self.states[inst].waiting += 1;
@@ -155,7 +185,7 @@ impl Scheduler {
         for &value in func.dfg.inst_args(inst) {
             if let ValueDef::Result(from, _) = func.dfg.value_def(value) {
                 let here = func.layout.inst_block(from) == func.layout.inst_block(inst);
-                if here && is_constant(func, from) && !self.states[from].placed {
+                if here && self.is_constant(func, from) && !self.states[from].placed {
                     self.states[from].placed = true;
                     self.order.push(from);
                 }
@@ -204,7 +234,7 @@ impl Scheduler {
                 ValueDef::Result(from, _) => {
                     func.layout.inst_block(from) == Some(block)
                         && self.states[from].placed
-                        && !is_constant(func, from)
+                        && !self.is_constant(func, from)
                 }
                 ValueDef::Param(of, _) => of == block,
                 ValueDef::Union(..) => false,

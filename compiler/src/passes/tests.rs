@@ -1,6 +1,6 @@
 //! Each pass on small functions: the code before is built here, the code behind is asked for its order.
 
-use super::{chains, lift, pointers, schedule};
+use super::{chains, count_uses, lift, pointers, schedule};
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::types::{F64, I32, I64};
@@ -58,6 +58,24 @@ fn after(func: Function, pass: impl Fn(&mut Context)) -> Function {
     context.func
 }
 
+fn scheduled(context: &mut Context) {
+    let uses = count_uses(&context.func);
+    schedule::schedule(&mut context.func, uses);
+}
+
+fn reordered(context: &mut Context) {
+    let uses = count_uses(&context.func);
+    chains::reorder(&mut context.func, &uses);
+}
+
+fn lifted(context: &mut Context) {
+    lift::lift(&mut context.func, &context.loop_analysis);
+}
+
+fn widened(context: &mut Context) {
+    pointers::widen(&mut context.func);
+}
+
 fn all(func: &Function) -> impl Iterator<Item = Inst> + '_ {
     let blocks = func.layout.blocks();
     blocks.flat_map(|block| func.layout.block_insts(block))
@@ -80,7 +98,7 @@ fn arithmetic_moves_up_to_the_loads_whose_values_it_ends() {
     let first = end(&mut func).ins().bxor(loaded[0], loaded[1]);
     let second = end(&mut func).ins().bxor(first, loaded[2]);
     end(&mut func).ins().return_(&[second]);
-    let func = after(func, |c| schedule::schedule(&mut c.func));
+    let func = after(func, scheduled);
     use Opcode::{Bxor, Load, Return};
     assert_eq!(opcodes(&func), [Load, Load, Bxor, Load, Bxor, Return]);
 }
@@ -100,7 +118,7 @@ fn what_ends_no_value_stays_and_effects_keep_their_order() {
         .trapnz(kept, TrapCode::user(1).unwrap());
     end(&mut func).ins().return_(&[kept, last, sum]);
     let before = opcodes(&func);
-    let func = after(func, |c| schedule::schedule(&mut c.func));
+    let func = after(func, scheduled);
     assert_eq!(opcodes(&func), before);
 }
 
@@ -112,7 +130,7 @@ fn a_product_moves_with_the_sum_that_alone_uses_it() {
     let sum = end(&mut func).ins().fadd(params[1], product);
     let other = end(&mut func).ins().fmul(loaded[0], loaded[2]);
     end(&mut func).ins().return_(&[sum, other, loaded[1]]);
-    let func = after(func, |c| schedule::schedule(&mut c.func));
+    let func = after(func, scheduled);
     use Opcode::{Fadd, Fmul, Load, Return};
     let expected = [Load, Load, Fmul, Fadd, Load, Fmul, Return];
     assert_eq!(opcodes(&func), expected);
@@ -144,7 +162,7 @@ fn a_chain_takes_its_operands_in_the_order_in_which_they_are_made() {
         .map(|i| func.dfg.first_result(i))
         .collect();
     let param = func.dfg.block_params(func.layout.entry_block().unwrap())[1];
-    let func = after(func, |c| chains::reorder(&mut c.func));
+    let func = after(func, reordered);
     let found = operands(&func);
     assert_eq!(found[0], [loads[0], loads[1]]);
     // What may come from a loop's last round comes last.
@@ -164,7 +182,7 @@ fn sums_of_floats_are_no_chain_nor_are_values_with_other_uses() {
     );
     for func in [floats, shared] {
         let before = operands(&func);
-        let func = after(func, |c| chains::reorder(&mut c.func));
+        let func = after(func, reordered);
         assert_eq!(operands(&func), before);
     }
 }
@@ -192,9 +210,7 @@ fn branching(looping: bool) -> Function {
 #[test]
 fn what_ends_two_values_passes_a_branch_but_enters_no_loop() {
     for (looping, expected) in [(false, 1), (true, 2)] {
-        let func = after(branching(looping), |c| {
-            lift::lift(&mut c.func, &c.loop_analysis);
-        });
+        let func = after(branching(looping), lifted);
         let place = func.layout.blocks().position(|block| {
             let mut insts = func.layout.block_insts(block);
             insts.any(|inst| func.dfg.insts[inst].opcode() == Opcode::Iadd)
@@ -217,7 +233,7 @@ fn what_both_ways_compute_is_computed_once_before_the_branch() {
         let own = end(&mut func).ins().iadd_imm_u(second, number);
         end(&mut func).ins().return_(&[own]);
     }
-    let func = after(func, |c| lift::lift(&mut c.func, &c.loop_analysis));
+    let func = after(func, lifted);
     let first = func.layout.entry_block().unwrap();
     let moved = func.layout.block_insts(first);
     let moved = moved.filter(|&i| func.dfg.insts[i].opcode() == Opcode::Bxor);
@@ -242,7 +258,7 @@ fn a_pointer_around_a_loop_has_64_bits() {
     end(&mut func).ins().brif(found, body, &carried, done, &[]);
     func.layout.append_block(done);
     end(&mut func).ins().return_(&[pointer]);
-    let func = after(func, |c| pointers::widen(&mut c.func));
+    let func = after(func, widened);
     assert_eq!(func.dfg.block_param_types(body).collect::<Vec<_>>(), [I64]);
     // Each branch extends what it carries; the access needs no extension any more.
     assert_eq!(count(&func, Opcode::Uextend), 2, "{}", func.display());
@@ -258,7 +274,7 @@ fn a_pointer_that_is_loaded_fills_up_with_zeros() {
     let address = end(&mut func).ins().iadd(params[0], wide);
     let found = load(&mut func, I32, address, 0);
     end(&mut func).ins().return_(&[pointer, found]);
-    let func = after(func, |c| pointers::widen(&mut c.func));
+    let func = after(func, widened);
     let loads = [Opcode::Uload32, Opcode::Load, Opcode::Uextend];
     assert_eq!(loads.map(|op| count(&func, op)), [1, 1, 0]);
 }

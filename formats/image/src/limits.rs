@@ -153,7 +153,6 @@ impl Counts {
     /// Counts the tables beside the code.
     #[must_use]
     pub fn of_meta(meta: &Meta) -> Counts {
-        let elements = meta.tables.iter().map(|t| t.limits.min);
         let items = meta.elements.iter().map(|e| e.items.len() as u64);
         let passive = meta
             .data
@@ -163,6 +162,19 @@ impl Counts {
         let initial = meta.initial.iter().map(|r| u64::from(r.len));
         let functions = meta.funcs.iter().map(|f| u64::from(f.size));
         let further = meta.further_initial.iter().map(|r| u64::from(r.1.len));
+        Counts {
+            element_items: items.sum(),
+            data_bytes: passive.chain(initial).chain(further).sum(),
+            function_code_bytes: functions.max().unwrap_or(0),
+            ..Counts::of_lengths(meta)
+        }
+    }
+
+    /// Counts the same, but for what the items of long lists add up to: items of element segments,
+    /// bytes of data and of functions.
+    #[must_use]
+    pub fn of_lengths(meta: &Meta) -> Counts {
+        let elements = meta.tables.iter().map(|t| t.limits.min);
         let memories = || meta.memory.iter().chain(&meta.further);
         Counts {
             types: meta.types.len() as u64,
@@ -173,12 +185,9 @@ impl Counts {
             globals: meta.globals.len() as u64,
             exports: meta.exports.len() as u64,
             element_segments: meta.elements.len() as u64,
-            element_items: items.sum(),
             data_segments: meta.data.len() as u64,
-            data_bytes: passive.chain(initial).chain(further).sum(),
             memories: memories().count() as u64,
             memory_pages: pages(memories()),
-            function_code_bytes: functions.max().unwrap_or(0),
             ..Counts::default()
         }
     }

@@ -11,6 +11,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// How compiled code keeps inside its linear memory.
@@ -594,8 +595,20 @@ impl Meta {
     /// # Errors
     /// Names the first that does not.
     pub fn check_funcs(&self, code_len: u64) -> Result<(), Error> {
-        let mut end = 0;
-        for f in &self.funcs {
+        self.check_some_funcs(0..self.funcs.len(), code_len)
+    }
+
+    /// Tests the same of functions with these numbers, which those before them have passed.
+    ///
+    /// # Errors
+    /// Names the first that does not lie so.
+    ///
+    /// # Panics
+    /// If there are no functions with these numbers.
+    pub fn check_some_funcs(&self, some: Range<usize>, code_len: u64) -> Result<(), Error> {
+        let before = some.start.checked_sub(1).map(|before| &self.funcs[before]);
+        let mut end = before.map_or(0, |f| u64::from(f.offset) + u64::from(f.size));
+        for f in &self.funcs[some] {
             let start = u64::from(f.offset);
             let place = match start + u64::from(f.size) {
                 _ if start < end => "before the end of the one before it",

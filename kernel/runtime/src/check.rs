@@ -35,28 +35,73 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(wrong(what())) }
 }
 
-/// A part of the check, given the meta, its index spaces, and the lengths of code and data.
-type Step = fn(&Meta, &Spaces, u64, u64) -> Result<(), Error>;
+/// What is checked.
+pub(crate) struct Checked<'m> {
+    pub(crate) meta: &'m Meta,
+    /// The index spaces of the meta.
+    pub(crate) spaces: &'m Spaces,
+    /// The lengths of code and data.
+    pub(crate) code_len: u64,
+    pub(crate) data_len: u64,
+}
 
-/// The whole check, in parts whose cost is bounded by the limits of an image. Each relies on those
-/// before it.
+/// How far a part has come.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Progress {
+    /// The next item of its list.
+    at: usize,
+    /// The next one within that item, where it is a list.
+    within: usize,
+    /// What the items before add up to.
+    sum: u64,
+}
+
+/// Items that a step checks at a time.
+const PIECE: usize = 16 << 10;
+
+impl Progress {
+    /// The next items of a list of `all`: at most [`PIECE`].
+    fn next(&mut self, all: usize) -> Range<usize> {
+        let from = self.at.min(all);
+        self.at = all.min(from + PIECE);
+        from..self.at
+    }
+}
+
+/// Checks a piece of a part. Returns whether the part is done; otherwise it continues from the
+/// progress.
+type Step = fn(&Checked<'_>, &mut Progress) -> Result<bool, Error>;
+
+/// The whole check, in parts. Each relies on those before it, and visits a list whose length an image
+/// chooses in pieces: others run between two.
 pub(crate) const STEPS: &[Step] = &[
-    |meta, _, _, _| version(meta),
-    |meta, _, _, _| size(meta),
-    |meta, s, _, _| match meta.linkage {
-        Linkage::Sealed => sealed(meta, s),
-        Linkage::Open => Ok(()),
+    |c, _| whole(version(c.meta)),
+    |c, _| whole(lengths(c.meta)),
+    segments,
+    contents,
+    |c, _| match c.meta.linkage {
+        Linkage::Sealed => whole(sealed(c.meta, c.spaces)),
+        Linkage::Open => Ok(true),
     },
-    |meta, s, code_len, _| code(meta, s, code_len),
-    |meta, s, _, _| layout(meta, s),
-    |meta, s, _, _| ordered(meta, s),
-    |meta, s, _, data_len| globals(meta, s, data_len),
-    |meta, s, _, _| elements(meta, s),
-    |meta, s, _, data_len| data(meta, s, data_len),
-    |meta, _, _, data_len| initial(meta, data_len),
-    |meta, _, _, data_len| further_initial(meta, data_len),
-    |meta, s, _, _| exports(meta, s),
+    types_of_funcs,
+    types_of_tags,
+    places_of_funcs,
+    trampolines,
+    |c, _| whole(code(c.meta, c.spaces, c.code_len)),
+    |c, _| whole(layout(c.meta, c.spaces)),
+    |c, _| whole(ordered(c.meta, c.spaces)),
+    globals,
+    elements,
+    data,
+    initial,
+    further_initial,
+    exports,
 ];
+
+/// The result of a part that is checked in one piece.
+fn whole(checked: Result<(), Error>) -> Result<bool, Error> {
+    checked.map(|()| true)
+}
 
 /// The index spaces of a module: imported and defined items, in the order of their indices.
 #[derive(Default)]
@@ -79,7 +124,8 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    pub(crate) fn new(meta: &Meta) -> Result<Spaces, Failure> {
+    /// Begins with what is imported, and room for the rest: [`Spaces::extend`] completes them.
+    pub(crate) fn begin(meta: &Meta) -> Result<Spaces, Failure> {
         let mut s = Spaces {
             steps: meta.steps.len() as u64,
             ..Spaces::default()
@@ -106,12 +152,23 @@ impl Spaces {
         s.imported_tables = s.tables.len() as u32;
         s.imported_globals = s.globals.len() as u32;
         s.imported_tags = s.tags.len() as u32;
-        s.funcs.extend(meta.funcs.iter().map(|f| f.ty));
         s.memories.extend(meta.memory.iter().chain(&meta.further));
         s.tables.extend(&meta.tables);
-        s.globals.extend(meta.globals.iter().map(|g| g.0));
         s.tags.extend(&meta.tags);
         Ok(s)
+    }
+
+    /// Adds the next functions and globals; whether all are there.
+    pub(crate) fn extend(&mut self, meta: &Meta) -> bool {
+        let (funcs, globals) = (&mut self.funcs, &mut self.globals);
+        let made = funcs.len() - self.imported_funcs as usize;
+        funcs.extend(meta.funcs.iter().skip(made).take(PIECE).map(|f| f.ty));
+        if funcs.len() - (self.imported_funcs as usize) < meta.funcs.len() {
+            return false;
+        }
+        let made = globals.len() - self.imported_globals as usize;
+        globals.extend(meta.globals.iter().skip(made).take(PIECE).map(|g| g.0));
+        globals.len() - self.imported_globals as usize == meta.globals.len()
     }
 
     /// The number of a type that all equal ones have, as far as it is known.
@@ -178,16 +235,67 @@ fn version(meta: &Meta) -> Result<(), Error> {
 }
 
 /// Checks the limits of sealed images. Open images, which only the WebAssembly test suite runs,
-/// have no limits but those of the format.
-fn size(meta: &Meta) -> Result<(), Error> {
-    if meta.linkage == Linkage::Open {
-        return Ok(());
-    }
-    Counts::of_meta(meta).check().map_err(|e| wrong(e.message))
+/// have no limits but those of the format. Here are the lengths of lists; [`segments`], [`contents`] and
+/// [`places_of_funcs`] check what their items add up to.
+fn lengths(meta: &Meta) -> Result<(), Error> {
+    limited(meta, Counts::of_lengths(meta))
 }
 
-fn exports(meta: &Meta, s: &Spaces) -> Result<(), Error> {
-    for e in &meta.exports {
+/// Compares counts with the limits of sealed images.
+fn limited(meta: &Meta, counts: Counts) -> Result<(), Error> {
+    match meta.linkage {
+        Linkage::Open => Ok(()),
+        Linkage::Sealed => counts.check().map_err(|e| wrong(e.message)),
+    }
+}
+
+/// Checks how many items all element segments have.
+fn segments(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let all = &c.meta.elements;
+    for e in &all[progress.next(all.len())] {
+        progress.sum += e.items.len() as u64;
+    }
+    let counts = Counts {
+        element_items: progress.sum,
+        ..Counts::default()
+    };
+    limited(c.meta, counts)?;
+    Ok(progress.at == all.len())
+}
+
+/// Checks how many bytes passive data segments and initial memories have together.
+fn contents(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let Meta {
+        data,
+        initial,
+        further_initial,
+        ..
+    } = c.meta;
+    let runs = data.len() + initial.len();
+    let all = runs + further_initial.len();
+    for i in progress.next(all) {
+        let bytes = match (data.get(i), i.checked_sub(data.len())) {
+            (Some(d), _) if d.mode == SegmentMode::Passive => d.len,
+            (Some(_), _) => 0,
+            (None, place) => {
+                let run = place.and_then(|place| initial.get(place));
+                let further = || Some(&further_initial.get(i.checked_sub(runs)?)?.1);
+                run.or_else(further).map_or(0, |run| run.len)
+            }
+        };
+        progress.sum += u64::from(bytes);
+    }
+    let counts = Counts {
+        data_bytes: progress.sum,
+        ..Counts::default()
+    };
+    limited(c.meta, counts)?;
+    Ok(progress.at == all)
+}
+
+fn exports(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let (all, s) = (&c.meta.exports, c.spaces);
+    for e in &all[progress.next(all.len())] {
         let (index, count) = match e.kind {
             ExportKind::Func(i) => (i, s.funcs.len()),
             ExportKind::Memory(i) => (i, s.memories.len()),
@@ -199,7 +307,7 @@ fn exports(meta: &Meta, s: &Spaces) -> Result<(), Error> {
             format!("export {} names nothing", e.name)
         })?;
     }
-    Ok(())
+    Ok(progress.at == all.len())
 }
 
 fn sealed(meta: &Meta, s: &Spaces) -> Result<(), Error> {
@@ -247,22 +355,54 @@ fn sealed(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks that the functions of a list have types; `what` they are.
+fn typed(c: &Checked<'_>, progress: &mut Progress, all: &[u32], what: &str) -> Result<bool, Error> {
+    for i in progress.next(all.len()) {
+        ensure((all[i] as usize) < c.meta.types.len(), || {
+            format!("{what} {i} has no type")
+        })?;
+    }
+    Ok(progress.at == all.len())
+}
+
+fn types_of_funcs(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    typed(c, progress, &c.spaces.funcs, "function")
+}
+
+fn types_of_tags(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    typed(c, progress, &c.spaces.tags, "tag")
+}
+
+/// Checks how large functions are, and that they lie one behind the other.
+fn places_of_funcs(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let all = &c.meta.funcs;
+    let piece = progress.next(all.len());
+    let sizes = all[piece.clone()].iter().map(|f| u64::from(f.size));
+    let counts = Counts {
+        function_code_bytes: sizes.max().unwrap_or(0),
+        ..Counts::default()
+    };
+    limited(c.meta, counts)?;
+    c.meta.check_some_funcs(piece, c.code_len)?;
+    Ok(progress.at == all.len())
+}
+
+fn trampolines(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let all = &c.meta.trampolines;
+    for (f, offset) in &all[progress.next(all.len())] {
+        ensure(
+            (*f as usize) < c.spaces.funcs.len() && u64::from(*offset) < c.code_len,
+            || format!("the trampoline of function {f} lies outside the code"),
+        )?;
+    }
+    Ok(progress.at == all.len())
+}
+
 fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
-    for (i, f) in s.funcs.iter().enumerate() {
-        ensure((*f as usize) < meta.types.len(), || {
-            format!("function {i} has no type")
-        })?;
-    }
-    for (i, ty) in s.tags.iter().enumerate() {
-        ensure((*ty as usize) < meta.types.len(), || {
-            format!("tag {i} has no type")
-        })?;
-    }
     ensure(
         meta.catching.is_none_or(|at| u64::from(at) <= code_len),
         || "the table of catching calls lies outside the code".into(),
     )?;
-    meta.check_funcs(code_len)?;
     if let Some(start) = meta.start {
         let ty = s
             .funcs
@@ -271,12 +411,6 @@ fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
         ensure(
             ty.is_some_and(|t| t.params.is_empty() && t.results.is_empty()),
             || "the start function is none or of another type".into(),
-        )?;
-    }
-    for (f, offset) in &meta.trampolines {
-        ensure(
-            (*f as usize) < s.funcs.len() && u64::from(*offset) < code_len,
-            || format!("the trampoline of function {f} lies outside the code"),
         )?;
     }
     ensure(
@@ -384,23 +518,31 @@ fn ordered(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     })
 }
 
-fn globals(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
-    for (i, (ty, init)) in meta.globals.iter().enumerate() {
+fn globals(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let (all, s) = (&c.meta.globals, c.spaces);
+    for i in progress.next(all.len()) {
+        let (ty, init) = &all[i];
         let index = s.imported_globals + i as u32;
         if let ConstExpr::Vector(from) = *init {
-            ensure(inside(from, 16, data_len), || {
+            ensure(inside(from, 16, c.data_len), || {
                 format!("the vector of global {index} lies outside the image's data")
             })?;
         }
         s.expr(*init, ty.value, index, &|| format!("global {index}"))?;
     }
-    Ok(())
+    Ok(progress.at == all.len())
 }
 
-fn elements(meta: &Meta, s: &Spaces) -> Result<(), Error> {
-    let all = s.globals.len() as u32;
-    for (i, e) in meta.elements.iter().enumerate() {
-        let place = || format!("element segment {i}");
+/// A segment counts as an item, beside those that it has.
+fn elements(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let (all, s) = (&c.meta.elements, c.spaces);
+    let globals = s.globals.len() as u32;
+    let mut left = PIECE;
+    while let Some(e) = all.get(progress.at) {
+        if left == 0 {
+            return Ok(false);
+        }
+        let place = || format!("element segment {}", progress.at);
         // A passive segment of functions and one of external references look alike unless they hold
         // something; each item must then be of one of the two.
         let mut ty = None;
@@ -408,10 +550,11 @@ fn elements(meta: &Meta, s: &Spaces) -> Result<(), Error> {
             let table = s.tables.get(target as usize);
             let table = table.ok_or_else(|| wrong(format!("{} has no table", place())))?;
             ty = Some(table.element);
-            s.expr(offset, index_type(table.index64), all, &place)?;
+            s.expr(offset, index_type(table.index64), globals, &place)?;
         }
-        for item in &e.items {
-            let fits = |ty| s.gives(*item, ty, all);
+        let end = e.items.len().min(progress.within + left);
+        for item in &e.items[progress.within..end] {
+            let fits = |ty| s.gives(*item, ty, globals);
             let fits = match ty {
                 Some(ty) => fits(ty),
                 // What else may be in a typed one is a reference to a function, too.
@@ -419,8 +562,15 @@ fn elements(meta: &Meta, s: &Spaces) -> Result<(), Error> {
             };
             ensure(fits, || valueless(&place))?;
         }
+        left -= end - progress.within;
+        if end < e.items.len() {
+            progress.within = end;
+            return Ok(false);
+        }
+        left = left.saturating_sub(1);
+        (progress.at, progress.within) = (progress.at + 1, 0);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The type of addresses in a memory, or of indices in a table.
@@ -436,54 +586,59 @@ fn inside(from: u32, len: u32, data_len: u64) -> bool {
     u64::from(from) + u64::from(len) <= data_len
 }
 
-fn data(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
-    let all = s.globals.len() as u32;
-    for (i, d) in meta.data.iter().enumerate() {
+fn data(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let (all, s) = (&c.meta.data, c.spaces);
+    let globals = s.globals.len() as u32;
+    for i in progress.next(all.len()) {
+        let d = &all[i];
         let place = || format!("data segment {i}");
-        ensure(inside(d.from, d.len, data_len), || {
+        ensure(inside(d.from, d.len, c.data_len), || {
             format!("{} lies outside the image's data", place())
         })?;
-        match (d.mode, meta.linkage) {
+        match (d.mode, c.meta.linkage) {
             (SegmentMode::Passive, _) => {}
             // Active segments of a sealed image are part of the initial memory.
             (SegmentMode::Declared, Linkage::Sealed) if d.len == 0 => {}
             (SegmentMode::Active { target, offset }, Linkage::Open) => {
                 let memory = s.memories.get(target as usize);
                 let memory = memory.ok_or_else(|| wrong(format!("{} has no memory", place())))?;
-                s.expr(offset, index_type(memory.index64), all, &place)?;
+                s.expr(offset, index_type(memory.index64), globals, &place)?;
             }
             _ => return Err(wrong(format!("{} is of no proper kind", place()))),
         }
     }
-    Ok(())
+    Ok(progress.at == all.len())
 }
 
 /// Checks that the runs of initial memory ascend without overlaps, so that the last one ends last,
 /// and that they lie inside memory and data.
-fn initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
-    let mut end = 0;
-    for (i, run) in meta.initial.iter().enumerate() {
-        ensure(proper(meta, run, end, meta.memory, data_len), || {
+fn initial(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let all = &c.meta.initial;
+    for i in progress.next(all.len()) {
+        let before = i.checked_sub(1).map_or(0, |before| all[before].end());
+        let proper = proper(c.meta, &all[i], before, c.meta.memory, c.data_len);
+        ensure(proper, || {
             format!("run {i} of the initial memory is out of order or bounds")
         })?;
-        end = run.end();
     }
-    Ok(())
+    Ok(progress.at == all.len())
 }
 
 /// The same for each further memory.
-fn further_initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
-    let mut last = (0, 0);
-    for (i, (memory, run)) in meta.further_initial.iter().enumerate() {
-        let end = if *memory == last.0 { last.1 } else { 0 };
-        let limits = meta.further.get(*memory as usize).copied();
+fn further_initial(c: &Checked<'_>, progress: &mut Progress) -> Result<bool, Error> {
+    let all = &c.meta.further_initial;
+    for i in progress.next(all.len()) {
+        let (memory, run) = &all[i];
+        let before = i.checked_sub(1).map(|before| &all[before]);
+        let (last, end) = before.map_or((0, 0), |(memory, run)| (*memory, run.end()));
+        let end = if *memory == last { end } else { 0 };
+        let limits = c.meta.further.get(*memory as usize).copied();
         ensure(
-            *memory >= last.0 && proper(meta, run, end, limits, data_len),
+            *memory >= last && proper(c.meta, run, end, limits, c.data_len),
             || format!("run {i} of further initial memories is out of order or bounds"),
         )?;
-        last = (*memory, run.end());
     }
-    Ok(())
+    Ok(progress.at == all.len())
 }
 
 /// Whether a run starts at or behind `end` and lies inside its memory and the data.

@@ -12,7 +12,7 @@ use sing_image::meta::{ConstExpr, ExportKind, SegmentMode, TableType, ValType};
 use sing_image::{Error, Failure};
 
 /// Records, items and segments that one piece makes at most.
-const PIECE: usize = 16 << 10;
+pub(crate) const PIECE: usize = 16 << 10;
 
 /// What has been made so far of a part that is not done.
 #[derive(Default)]

@@ -5,7 +5,7 @@
 //! - A sealed image has one set of function records, held here: its code uses the caller's context
 //!   as its own.
 
-use crate::check::{self, Spaces};
+use crate::check::{self, Checked, Progress, Spaces};
 use crate::seal::{self, Sealing};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -90,7 +90,11 @@ pub struct Preparation {
     template: Template,
     code_len: u64,
     step: usize,
+    /// How far the check of this step has come.
+    progress: Progress,
     sealing: Sealing,
+    /// Where the code lies, as the first so many records of functions say.
+    located: (u64, usize),
 }
 
 impl Preparation {
@@ -112,7 +116,9 @@ impl Preparation {
             },
             code_len,
             step: 0,
+            progress: Progress::default(),
             sealing: Sealing::default(),
+            located: (0, 0),
         }
     }
 
@@ -129,19 +135,45 @@ impl Preparation {
             Linkage::Sealed => seal::PARTS,
             Linkage::Open => &[],
         };
-        if self.step == 0 {
-            t.spaces = Spaces::new(&t.meta)?;
-        } else if let Some(check) = check::STEPS.get(self.step - 1) {
-            check(&t.meta, &t.spaces, self.code_len, t.data.len() as u64)?;
-        } else if let Some(part) = parts.get(self.step - 1 - checks) {
-            if !part(&mut self.sealing, t)? {
-                return Ok(false);
-            }
+        let done = if self.step == 0 {
+            t.spaces = Spaces::begin(&t.meta)?;
+            true
+        } else if self.step == 1 {
+            t.spaces.extend(&t.meta)
+        } else if let Some(check) = check::STEPS.get(self.step - 2) {
+            let checked = Checked {
+                meta: &t.meta,
+                spaces: &t.spaces,
+                code_len: self.code_len,
+                data_len: t.data.len() as u64,
+            };
+            check(&checked, &mut self.progress)?
+        } else if let Some(part) = parts.get(self.step - 2 - checks) {
+            part(&mut self.sealing, t)?
         } else {
             return Ok(true);
+        };
+        if done {
+            self.step += 1;
+            self.progress = Progress::default();
         }
-        self.step += 1;
-        Ok(self.step == 1 + checks + parts.len())
+        Ok(self.step == 2 + checks + parts.len())
+    }
+
+    /// Has a piece of the records of functions say that the code of a checked image lies at
+    /// `code_base`; whether all do. Another place begins anew.
+    pub fn locate(&mut self, code_base: u64) -> bool {
+        let t = &mut self.template;
+        if self.located.0 != code_base {
+            self.located = (code_base, 0);
+        }
+        let at = self.located.1;
+        let rest = t.sealed.funcs.iter_mut().zip(&t.meta.funcs).skip(at);
+        for (record, func) in rest.take(seal::PIECE) {
+            record.code = code_base + u64::from(func.offset);
+            self.located.1 += 1;
+        }
+        self.located.1 == t.sealed.funcs.len()
     }
 
     /// Returns the most bytes of memory that all steps take together, without the message about a
@@ -173,7 +205,8 @@ impl Preparation {
         self.template.exported(names::EXPORT_MAIN).is_some()
     }
 
-    /// Returns the template of a checked image whose code lies at `code_base`.
+    /// Returns the template of a checked image whose code lies at `code_base`: at once, if
+    /// [`locate`](Preparation::locate) has said that it is done.
     ///
     /// # Errors
     /// If the code would reach beyond the end of the address space.
@@ -181,13 +214,12 @@ impl Preparation {
     /// # Safety
     /// The compiler made the code together with the meta and the data; it stays at this address,
     /// executable and unchanged.
-    pub unsafe fn finish(self, code_base: u64) -> Result<Arc<Template>, Error> {
-        let mut t = self.template;
+    pub unsafe fn finish(mut self, code_base: u64) -> Result<Arc<Template>, Error> {
         let end = code_base.checked_add(self.code_len);
-        t.code = code_base..end.ok_or_else(|| Error::new("image: code of impossible length"))?;
-        for record in &mut t.sealed.funcs {
-            record.code += code_base;
-        }
+        let end = end.ok_or_else(|| Error::new("image: code of impossible length"))?;
+        while !self.locate(code_base) {}
+        let mut t = self.template;
+        t.code = code_base..end;
         t.entries = [names::EXPORT_MAIN, names::EXPORT_THREAD].map(|name| t.exported(name));
         Ok(Arc::new(t))
     }

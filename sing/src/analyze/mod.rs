@@ -58,7 +58,10 @@ pub fn run(request: &Request) -> Result<bool, String> {
         return Ok(true);
     }
     let uses = Uses::of(&module, &graph).map_err(|e| format!("{name}: {e}"))?;
-    let found = program.found(&uses, request.functions);
+    let each = request.functions.then_some(Each {
+        pieces: request.json,
+    });
+    let found = program.found(&uses, each);
     match request.json {
         true => output::lines(pretty(&found)?),
         false => report::print(&found),
@@ -68,6 +71,13 @@ pub fn run(request: &Request) -> Result<bool, String> {
 
 fn pretty(value: &Value) -> Result<String, String> {
     serde_json::to_string_pretty(value).map_err(|e| e.to_string())
+}
+
+/// What is told of each function.
+struct Each {
+    /// Whether all pieces of data are listed that it names: each function may name all of them, and the
+    /// report has only their sum.
+    pieces: bool,
 }
 
 /// A program with what is known of its calls.
@@ -132,7 +142,7 @@ impl<'a> Program<'a> {
     }
 
     /// All that is known, as it is given to programs.
-    fn found(&self, uses: &Uses, each: bool) -> Value {
+    fn found(&self, uses: &Uses, each: Option<Each>) -> Value {
         let manifest = &self.image.manifest;
         let (contracts, entries) = self.imports();
         let idle = self.unreached_imports();
@@ -162,8 +172,8 @@ impl<'a> Program<'a> {
             "code": self.code(),
             "data": self.data(uses),
         });
-        if each {
-            found["functions"] = self.functions(uses);
+        if let Some(each) = each {
+            found["functions"] = self.functions(uses, &each);
         }
         found
     }
@@ -309,21 +319,24 @@ impl<'a> Program<'a> {
     }
 
     /// Each function, the largest first.
-    fn functions(&self, uses: &Uses) -> Value {
+    fn functions(&self, uses: &Uses, each: &Each) -> Value {
         let data = data::ByFunction::of(uses);
         let mut all: Vec<_> = self.own().collect();
         all.sort_by_key(|(node, func)| (std::cmp::Reverse(func.size), *node));
         let rows = all.iter().map(|(node, func)| {
-            json!({
+            let mut row = json!({
                 "index": node,
                 "name": func.name,
                 "code": func.size,
                 "data": data.bytes(*node),
                 "data_alone": data.alone(*node),
-                "data_pieces": data.pieces(*node),
                 "frame": self.frames.of[*node],
                 "reached": self.reached[*node].is_some(),
-            })
+            });
+            if each.pieces {
+                row["data_pieces"] = data.pieces(*node);
+            }
+            row
         });
         rows.collect()
     }

@@ -164,14 +164,19 @@ impl Compiled {
         self.sections.manifest_room()
     }
 
-    /// Reads the manifest.
+    /// Reads the manifest. The check of the tables applies their limits.
     ///
     /// # Errors
-    /// If the manifest is broken, or too large.
+    /// If the manifest is broken, or too large, or if the code or the data is.
     pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
         let manifest = self.sections.manifest()?;
         let (code, data) = (self.sections.code.len(), self.sections.data.len());
-        Counts::of_image(&self.meta, &manifest, code, data).check()?;
+        let counts = Counts {
+            code_bytes: code as u64,
+            data_bytes: data as u64,
+            ..Counts::default()
+        };
+        counts.with_manifest(&manifest).check()?;
         Ok(manifest)
     }
 
@@ -230,14 +235,16 @@ impl Prepared {
         self.preparation.has_main()
     }
 
-    /// Puts a piece of the code into the arena; returns whether all of it is there. Returns `None`,
-    /// and removes all of it, if there is no room.
+    /// Puts a piece of the code into the arena, or lets a piece of the tables say where it lies;
+    /// returns whether all is done. Returns `None`, and removes all of the code, if there is no room.
     ///
     /// # Panics
     /// If another program's code comes in between.
     pub(crate) fn place(&mut self) -> Option<bool> {
-        if self.base.is_some() && self.placed == self.code.len() {
-            return Some(true);
+        if let Some(base) = self.base
+            && self.placed == self.code.len()
+        {
+            return Some(self.preparation.locate(base));
         }
         if self.base.is_none() && hal().code_room() < self.code.len() as u64 {
             return None;
@@ -251,7 +258,7 @@ impl Prepared {
         assert_eq!(at, base + self.placed as u64, "code in one piece");
         memory::count_code((end - self.placed) as u64);
         self.placed = end;
-        Some(end == self.code.len())
+        Some(false)
     }
 
     /// Removes the code from the arena again, as it would block other loads.

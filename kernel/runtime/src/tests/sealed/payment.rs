@@ -117,3 +117,194 @@ fn large_parts_are_made_in_pieces_and_whole() {
     );
     assert_eq!(t.sealed.elements.len(), MANY as usize);
 }
+
+/// Steps until the image has been checked, or the reason why it is refused.
+fn steps(m: &Meta) -> Result<usize, String> {
+    let mut preparation = Preparation::new(m.clone(), DATA.into(), 4096);
+    let mut steps = 0;
+    loop {
+        match preparation.step() {
+            Ok(true) => return Ok(steps),
+            Ok(false) => steps += 1,
+            Err(e) => return Err(sing_image::Error::from(e).message),
+        }
+    }
+}
+
+#[test]
+fn long_lists_are_checked_in_pieces_to_their_last_item() {
+    const MANY: usize = 40_000;
+    /// Pieces beyond the first of a list of so many.
+    const MORE: usize = 2;
+    type Change = fn(&mut Meta);
+    // What makes a list long, in how many parts of the work that is visited, and what breaks its last
+    // item.
+    let cases: [(&str, Change, usize, &str, Change); 9] = [
+        (
+            "functions, index space, types, places and records",
+            |m| {
+                let last = func(2, 96);
+                m.funcs.extend(vec![Func { size: 0, ..last }; MANY]);
+            },
+            4,
+            "lies outside the code",
+            |m| m.funcs.last_mut().unwrap().offset = 4097,
+        ),
+        (
+            "types of functions",
+            |m| {
+                let last = func(2, 96);
+                m.funcs.extend(vec![Func { size: 0, ..last }; MANY]);
+            },
+            4,
+            "function 40003 has no type",
+            |m| m.funcs.last_mut().unwrap().ty = 3,
+        ),
+        (
+            "globals, index space and values",
+            |m| {
+                let last = m.globals[0];
+                m.globals.extend(vec![last; MANY]);
+                m.layout.globals = m.layout.size.next_multiple_of(16);
+                m.layout.size = m.layout.globals + 16 * m.globals.len() as u32;
+            },
+            2,
+            "global 40002 has no proper value",
+            |m| m.globals.last_mut().unwrap().1 = ConstExpr::Null,
+        ),
+        (
+            "exports",
+            |m| {
+                m.exports
+                    .extend(vec![export("x", ExportKind::Func(1)); MANY])
+            },
+            1,
+            "names nothing",
+            |m| m.exports.last_mut().unwrap().kind = ExportKind::Func(4),
+        ),
+        (
+            "data segments, bytes and places",
+            |m| {
+                let last = segment(SegmentMode::Passive, b"");
+                m.data.extend(vec![last; MANY]);
+            },
+            2,
+            "data segment 40001 lies outside",
+            |m| m.data.last_mut().unwrap().from = u32::MAX,
+        ),
+        (
+            "runs of the first memory, bytes and places",
+            |m| {
+                m.initial = (0..MANY as u32)
+                    .map(|at| Run { at, ..run(0, &[1]) })
+                    .collect();
+            },
+            2,
+            "run 39999 of the initial memory",
+            |m| m.initial.last_mut().unwrap().at -= 1,
+        ),
+        (
+            "runs of further memories, bytes and places",
+            |m| {
+                m.further = vec![Limits { min: 1, max: None }.into()];
+                m.layout.memories = m.layout.size;
+                m.layout.size += ctx::MEMORY_CELL as u32;
+                m.further_initial = (0..MANY as u32)
+                    .map(|at| (0, Run { at, ..run(0, &[1]) }))
+                    .collect();
+            },
+            2,
+            "run 39999 of further initial memories",
+            |m| m.further_initial.last_mut().unwrap().1.at -= 1,
+        ),
+        (
+            "trampolines",
+            |m| m.trampolines = vec![(1, 0); MANY],
+            1,
+            "the trampoline of function 4",
+            |m| m.trampolines.last_mut().unwrap().0 = 4,
+        ),
+        (
+            "items of an element segment, values and references",
+            |m| m.elements[1].items = vec![ConstExpr::RefFunc(1); MANY],
+            2,
+            "element segment 1 has no proper value",
+            |m| *m.elements[1].items.last_mut().unwrap() = ConstExpr::RefFunc(4),
+        ),
+    ];
+    let few = steps(&sample()).unwrap();
+    for (what, lengthen, parts, said, damage) in cases {
+        let mut m = sample();
+        lengthen(&mut m);
+        assert_eq!(steps(&m), Ok(few + parts * MORE), "{what}");
+        damage(&mut m);
+        let refused = steps(&m).unwrap_err();
+        assert!(refused.contains(said), "{what}: {refused}");
+    }
+}
+
+#[test]
+fn sums_over_pieces_are_compared_with_the_limits() {
+    use sing_image::limits;
+    let mut m = sample();
+    let halves = (limits::ELEMENT_ITEMS.most / 2 + 1) as usize;
+    let one = Element {
+        mode: SegmentMode::Passive,
+        items: vec![ConstExpr::Null; halves],
+    };
+    let none = Element {
+        mode: SegmentMode::Passive,
+        items: vec![],
+    };
+    // In different pieces.
+    m.elements = vec![none; 20_000];
+    m.elements[0] = one.clone();
+    m.elements[19_999] = one;
+    assert!(steps(&m).unwrap_err().contains("items in all element"));
+    let mut m = sample();
+    let half = Run {
+        at: 0,
+        from: 0,
+        len: (limits::DATA_BYTES.most / 2 + 1) as u32,
+    };
+    m.initial = vec![half];
+    assert!(!steps(&m).unwrap_err().contains("bytes in all data"));
+    m.further_initial = vec![(0, half)];
+    assert!(steps(&m).unwrap_err().contains("bytes in all data"));
+    let mut m = sample();
+    m.funcs[1].size = limits::FUNCTION_CODE_BYTES.most as u32 + 1;
+    let said = steps(&m).unwrap_err();
+    assert!(
+        said.contains("bytes of machine code of one function"),
+        "{said}"
+    );
+}
+
+#[test]
+fn where_the_code_lies_is_told_to_the_records_in_pieces_and_anew_for_another_place() {
+    const MANY: u32 = 40_000;
+    let mut m = sample();
+    m.funcs = (0..MANY).map(|i| func(2, i / 16)).collect();
+    m.funcs.iter_mut().for_each(|f| f.size = 0);
+    (m.funcs[0].ty, m.funcs[1].ty) = (0, 1);
+    let prepared = || {
+        let mut preparation = Preparation::new(m.clone(), DATA.into(), 4096);
+        while !preparation.step().unwrap() {}
+        preparation
+    };
+    // Some records know another place already, or all, or none.
+    for before in [0, 1, 2, 5] {
+        let mut preparation = prepared();
+        for _ in 0..before {
+            preparation.locate(3 * BASE);
+        }
+        let pieces = (1..).find(|_| preparation.locate(BASE)).unwrap();
+        assert_eq!(pieces, 3);
+        assert!(preparation.locate(BASE));
+        // SAFETY: no code runs in these tests.
+        let t = unsafe { preparation.finish(BASE) }.unwrap();
+        let places = t.sealed.funcs.iter().zip(0..);
+        assert!(places.clone().all(|(f, i)| f.code == BASE + i / 16));
+        assert_eq!(places.count(), MANY as usize);
+    }
+}
