@@ -104,31 +104,33 @@ fn main(_: Arguments) -> Result<(), Error> {
         return ask(peer);
     }
     let fetched = startup::fetched().map(|fetching| give(3, fetching));
-    let Some(mut idle) = startup::talk().or(fetched) else {
+    let Some(idle) = startup::talk().or(fetched) else {
         // Nobody talks with it: it is the system's main program, which has it end after a while.
         sing_sdk::time::sleep(core::time::Duration::from_millis(300));
         return Ok(());
     };
     let mut sum = 0i64;
+    let mut asked = idle.recv();
     loop {
-        idle = match idle.recv() {
+        asked = match asked {
             Asked::Add(number, twice, next) => {
                 sum += i64::from(number) * if twice { 2 } else { 1 };
-                next.send_sum(sum)
+                // Both in one: a host that calls finds nothing left to do.
+                next.call_sum(sum)
             }
-            Asked::Broken(next) => next.send_sum(-1),
-            Asked::Fetch(length, fetching) => give(length as usize, fetching),
+            Asked::Broken(next) => next.call_sum(-1),
+            Asked::Fetch(length, fetching) => give(length as usize, fetching).recv(),
             Asked::Cut(bytes, offset, fetching) => {
                 let bytes = bytes.to_vec();
                 let rest = &bytes[offset as usize..];
-                fetching.send_data(Vector::from_bytes(rest)?, rest.len() as u32)
+                fetching.call_data(Vector::from_bytes(rest)?, rest.len() as u32)
             }
-            Asked::Say(text, next) => next.send_said(text),
+            Asked::Say(text, next) => next.call_said(text),
             Asked::Draw(at, shade, line, width, note, next) => {
-                draw(at, &line, next, (shade, width, note))?
+                draw(at, &line, next, (shade, width, note))?.recv()
             }
-            Asked::Count(next) => next.send_tick(1).send_tick(2).send_tick(3),
-            Asked::Misbehave(how, next) => misbehave(how, next),
+            Asked::Count(next) => next.send_tick(1).send_tick(2).send_tick(3).recv(),
+            Asked::Misbehave(how, next) => misbehave(how, next).recv(),
             Asked::Closed => return Ok(()),
         };
     }
