@@ -2,6 +2,7 @@
 //! as a future.
 
 use crate::directory::{self, Access, Directory, Given};
+use crate::link::{Endpoint, Link};
 use crate::words::Words;
 use crate::{Error, MOST_BYTES, System};
 use sing_calls::{Limits, NAME, Op, Outcome};
@@ -15,9 +16,9 @@ use std::time::Duration;
 /// A program of the system image, with what its calls may use.
 #[derive(Clone, Debug)]
 pub struct Program<'s> {
-    system: &'s System,
-    name: String,
-    limits: Limits,
+    pub(crate) system: &'s System,
+    pub(crate) name: String,
+    pub(crate) limits: Limits,
     directories: Vec<Directory>,
     words: Words,
 }
@@ -174,6 +175,27 @@ impl<'s> Program<'s> {
         })
     }
 
+    /// Makes a process that is kept, and holds an endpoint to it: the other end of its start-up endpoint of this
+    /// name, of the contract, in the state and of the other side than the endpoint's type says ([`contract!`](crate::contract)).
+    /// The process needs no endpoint for calls. Its directories and words are as those of a call.
+    ///
+    /// The process may have its `memory` all the time. Each receive has the `deadline` anew, and the `time` from the
+    /// last message that the host has received on.
+    ///
+    /// # Errors
+    /// [`Error::NotMade`], [`Error::Directory`] or [`Error::Words`].
+    pub fn connect<E: Endpoint<'s>>(&self, endpoint: &str) -> Result<E, Error> {
+        let wanted = E::WANTED;
+        let mut call = self.ask(&Asked {
+            endpoint: Some(wanted.of(endpoint)),
+            ..self.asked(Op::Talk, &[])
+        });
+        let number = call.pending.as_ref().map_or(0, Pending::id);
+        call.finish()?;
+        let given = std::mem::take(&mut call.given);
+        Ok(E::with(Link::new(self.clone(), number, given, wanted)))
+    }
+
     fn asked<'a>(&'a self, op: Op, bytes: &'a [u8]) -> Asked<'a> {
         Asked {
             limits: self.limits,
@@ -215,7 +237,7 @@ impl<'s> Program<'s> {
         }
     }
 
-    fn result(&self, reply: Reply, given: &GivenDirectories) -> Result<Vec<u8>, Error> {
+    pub(crate) fn result(&self, reply: Reply, given: &GivenDirectories) -> Result<Vec<u8>, Error> {
         let program = || self.name.clone();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let bytes = reply.bytes;
@@ -245,6 +267,10 @@ impl<'s> Program<'s> {
                 program: program(),
                 report: text(&bytes),
             }),
+            Some(Outcome::Broken) => Err(Error::Broken {
+                program: program(),
+                reason: text(&bytes),
+            }),
             Some(Outcome::NotMade) => {
                 // A directory that could not be served is the reason, rather than what the kernel says of the process.
                 let refused = given.iter().find_map(GivenDirectory::refusal);
@@ -263,7 +289,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 fn checked(op: Op, name: &str, bytes: &[u8]) -> Result<(), Error> {
-    if bytes.is_empty() && op != Op::Open {
+    if bytes.is_empty() && !matches!(op, Op::Open | Op::Talk) {
         return Err(Error::Empty);
     }
     let too_long = |what: String, bytes, most| Error::TooLong { what, bytes, most };

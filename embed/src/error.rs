@@ -72,6 +72,14 @@ pub enum Error {
         /// How it has ended.
         report: String,
     },
+    /// A message breaks the contract, for this reason. What the host would have sent was not sent; the process
+    /// has been ended.
+    Broken {
+        /// The program.
+        program: String,
+        /// Whose message, and what is wrong with it.
+        reason: String,
+    },
     /// The call has used up its time of the processor, and its process has been ended.
     OutOfTime {
         /// The program.
@@ -112,6 +120,9 @@ impl fmt::Display for Error {
                 f,
                 "{program} has ended for lack of memory, of which it may have no more: {report}"
             ),
+            Self::Broken { program, reason } => {
+                write!(f, "the contract with {program} is broken: {reason}")
+            }
             Self::OutOfTime { program, time } => write!(
                 f,
                 "{program} has used the processor for {time:?}, and was ended"

@@ -90,6 +90,10 @@ impl System {
         lines
     }
 
+    pub(crate) fn running(&self) -> &Running {
+        &self.running
+    }
+
     pub(crate) fn port(&self) -> &Arc<Port> {
         self.running.port()
     }

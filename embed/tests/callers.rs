@@ -1,27 +1,13 @@
 //! Calls that run the system on the threads that make them: what those may be, and all that can
 //! happen to the system meanwhile. One system may be in a process, so the tests take turns.
 
-use sing_embed::{Error, Image, Program, System};
+mod common;
+
+use common::{start, turn, within};
+use sing_embed::{Error, System};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn start() -> System {
-    let path = std::env::var_os("SING_EMBED_IMAGE")
-        .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    System::start(&Image::open(path.as_ref()).unwrap()).unwrap()
-}
-
-fn within(program: Program<'_>, milliseconds: u64) -> Program<'_> {
-    program.deadline(Duration::from_millis(milliseconds))
-}
 
 /// How often the thread of this name has gone to sleep.
 fn sleeps(name: &str) -> usize {

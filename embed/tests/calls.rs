@@ -1,37 +1,15 @@
 //! Calls into a system inside this program. One system may be in a process, so the tests take turns.
 
-use sing_embed::{Error, Image, MOST_ANSWER, MOST_BYTES, Options, Program, System};
+mod common;
+
+use common::{image, path, start, turn, within};
+use sing_embed::{Error, Image, MOST_ANSWER, MOST_BYTES, Options, System};
 use std::fs::Permissions;
 use std::future::Future as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::time::{Duration, Instant};
-
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn path() -> PathBuf {
-    let path = std::env::var_os("SING_EMBED_IMAGE");
-    path.expect("the system image for these tests; `cargo xtask test embed` makes it")
-        .into()
-}
-
-fn image() -> Image<'static> {
-    Image::open(&path()).unwrap()
-}
-
-fn start() -> System {
-    System::start(&image()).unwrap()
-}
-
-fn within(program: Program<'_>, milliseconds: u64) -> Program<'_> {
-    program.deadline(Duration::from_millis(milliseconds))
-}
 
 #[test]
 #[ignore = "needs a system image: cargo xtask test embed"]

@@ -1,29 +1,15 @@
 //! Directories of the host that calls are given. One system may be in a process, so the tests take
 //! turns.
 
-use sing_embed::{Access, Error, Image, Options, Process, Program, System};
+mod common;
+
+use common::{image, start, turn};
+use sing_embed::{Access, Error, Options, Process, Program, System};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn image() -> Image<'static> {
-    let path = std::env::var_os("SING_EMBED_IMAGE")
-        .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    Image::open(path.as_ref()).unwrap()
-}
-
-fn start() -> System {
-    System::start(&image()).unwrap()
-}
 
 /// A folder of a test's own: `a` and `b` in it are for programs, `secret` is for none.
 struct Place(PathBuf);

@@ -1,22 +1,12 @@
 //! Random bytes of the host's for processes that are called: of programs that ask for them by the contract, and of
 //! ordinary programs. One system may be in a process, so the tests take turns.
 
-use sing_embed::{Error, Image, Program, System};
+mod common;
+
+use common::{start, turn};
+use sing_embed::{Error, Program};
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn start() -> System {
-    let path = std::env::var_os("SING_EMBED_IMAGE")
-        .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    System::start(&Image::open(path.as_ref()).unwrap()).unwrap()
-}
 
 fn text(answer: Result<Vec<u8>, Error>) -> String {
     let bytes = answer.unwrap_or_else(|error| panic!("{error}"));

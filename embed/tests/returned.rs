@@ -1,7 +1,13 @@
 //! What a system has had of the process is given back when it is dropped. A test program of its own:
 //! the counts are those of the whole process.
 
-use sing_embed::{Image, System};
+mod common;
+
+use TalkContract::imp::Fetching;
+use common::image;
+use sing_embed::System;
+
+sing_embed::contract!("../tests/sips/talker/talker.contract");
 
 /// Descriptors, threads, mappings, kibibytes of addresses and of memory of this process.
 fn counts() -> [usize; 5] {
@@ -32,9 +38,7 @@ fn handlers() -> String {
 #[test]
 #[ignore = "needs a system image: cargo xtask test embed"]
 fn a_hundred_systems_leave_nothing() {
-    let path = std::env::var_os("SING_EMBED_IMAGE")
-        .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    let image = Image::open(path.as_ref()).unwrap();
+    let image = image();
     let before = handlers();
     let once = || {
         let system = System::start(&image).unwrap();
@@ -47,6 +51,12 @@ fn a_hundred_systems_leave_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         drop(running);
         drop(kept);
+        let talker: TalkContract::Imp<'_, TalkContract::Start> =
+            system.program("talker").connect("talk").unwrap();
+        let Fetching::Data(bytes, ..) = talker.call_fetch(200_000).unwrap() else {
+            panic!("it has no room")
+        };
+        assert_eq!(bytes[255], 255);
     };
     // What the C library and the standard library set up once.
     for _ in 0..5 {

@@ -1,20 +1,10 @@
 //! Arguments and environment of programs that are called. One system may be in a process, so the tests take
 //! turns.
 
-use sing_embed::{Access, Error, Image, Program, System};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+mod common;
 
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn start() -> System {
-    let path = std::env::var_os("SING_EMBED_IMAGE")
-        .expect("the system image for these tests; `cargo xtask test embed` makes it");
-    System::start(&Image::open(path.as_ref()).unwrap()).unwrap()
-}
+use common::{start, turn};
+use sing_embed::{Access, Error, Program};
 
 fn said(program: &Program<'_>) -> String {
     let answer = program.call(b"words");

@@ -11,16 +11,17 @@ use std::process::Command;
 /// The system manifest.
 const SYSTEM: &str = "system/embed.json";
 /// Programs of the system, and of the tests, that it has.
-const PROGRAMS: [&str; 6] = [
+const PROGRAMS: [&str; 7] = [
     "brood",
     "dice",
     "hello",
     "host-directory",
     "plugin",
     "shelf",
+    "talker",
 ];
 /// The examples' programs.
-const EXAMPLES: [&str; 4] = ["notes", "rogue", "shout", "words"];
+const EXAMPLES: [&str; 5] = ["notes", "rogue", "search", "shout", "words"];
 /// Ordinary programs, which `sing` joins with the adapter.
 const ORDINARY: [&str; 2] = ["called", "copy"];
 /// One in Rust with its standard library, and its target.

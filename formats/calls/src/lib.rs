@@ -7,12 +7,17 @@
 //! | `Open`: make a process of the image and keep it | the name | `Done`, or why not |
 //! | `Serve`: make a process that serves a directory, and keep it | the name | `Done`, or why not |
 //! | `Ask`: ask the kept process that `process` names | the bytes | one, when it is over |
+//! | `Talk`: make a process of the image, keep it, and hold an endpoint to it | the name, the endpoint | `Done`, or why not |
+//! | `Send`: send a message at that endpoint of `process` | the message | `Done`, or why not |
+//! | `Receive`: the next message there | nothing | the message, when it has come |
+//! | `Exchange`: a `Send` and the `Receive` after it | the message | the message that comes |
+//! | `Free`: the block that `process` names, of a message that was received, is not read any more | nothing | none |
 //! | `Close`: end the kept process that `process` names | nothing | none |
 //! | `Cancel`: nobody waits for the answer to `id` any more | nothing | none |
 //!
-//! The host gives each request a number, and uses none twice. The number of an `Open` is the kept
-//! process's name from then on, and that of a `Serve` the directory's: the process of one later `Call` or
-//! `Open` is given the directory.
+//! The host gives each request a number, and uses none twice. The number of an `Open` or `Talk` is the kept
+//! process's name from then on, and that of a `Serve` the directory's: the process of one later `Call`,
+//! `Open` or `Talk` is given the directory.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -50,6 +55,11 @@ pub const OPEN: usize = 256;
 pub const WORDS: usize = 1024;
 /// The most bytes of them, with the length of each.
 pub const WORD_BYTES: usize = 64 << 10;
+/// The most words of a message.
+pub const MESSAGE: usize = 12;
+/// The most bytes of the blocks of messages that the host has received and not given back, with what the
+/// kernel keeps for each.
+pub const HELD: u64 = 64 << 20;
 /// The most directories that a process is given.
 pub const DIRECTORIES: usize = 8;
 /// The most processes that serve directories at a time. They are none of [`OPEN`].
@@ -62,9 +72,58 @@ pub enum Op {
     Call,
     Open,
     Serve,
+    Talk,
+    Send,
+    Receive,
+    Exchange,
+    Free,
     Ask,
     Close,
     Cancel,
+}
+
+/// The endpoint of a process that the host holds the other end of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint<'r> {
+    /// The name of the process's start-up endpoint.
+    pub name: &'r str,
+    /// The name of its contract.
+    pub contract: &'r str,
+    /// That contract's identity, as `sing_image` has it.
+    pub identity: &'r [u8; 32],
+    /// The state in which both ends are when the process starts.
+    pub state: &'r str,
+    /// Whether the process has the exporting end, and the host the importing one.
+    pub exports: bool,
+}
+
+/// A message that the host sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'r> {
+    /// Its index in the contract.
+    pub index: u32,
+    /// Its words: numbers as they are; for a block its length in bytes, 0 for none. The bytes of all blocks
+    /// are those of the request, in the same order.
+    pub words: &'r [u64],
+}
+
+/// A word of a message that the host receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A number.
+    Number(u64),
+    /// No block, where one may be.
+    Nothing,
+    /// A block. Its bytes are not changed, and stay where they are, until the host frees it or the system is taken
+    /// down.
+    Block {
+        /// Its name, for [`Op::Free`].
+        number: u32,
+        /// Where it lies.
+        address: u64,
+        /// Its bytes.
+        len: u32,
+    },
 }
 
 /// What a call may use, at the most.
@@ -95,20 +154,24 @@ pub struct Request<'r> {
     pub op: Op,
     /// The request's number.
     pub id: u64,
-    /// The kept process, of [`Op::Ask`] and [`Op::Close`]: the number of its [`Op::Open`] or
-    /// [`Op::Serve`].
+    /// The kept process, of [`Op::Ask`], [`Op::Close`] and all that is done at an endpoint: the number of its
+    /// [`Op::Open`], [`Op::Serve`] or [`Op::Talk`]. Of [`Op::Free`] the block.
     pub process: u64,
     /// What it may use.
     pub limits: Limits,
     /// The name of an image.
     pub name: &'r str,
-    /// The directories that the process of [`Op::Call`] and [`Op::Open`] is given, in their order:
+    /// Of [`Op::Talk`]: the endpoint.
+    pub endpoint: Option<Endpoint<'r>>,
+    /// Of [`Op::Send`] and [`Op::Exchange`]: the message.
+    pub message: Option<Message<'r>>,
+    /// The directories that the process of [`Op::Call`], [`Op::Open`] and [`Op::Talk`] is given, in their order:
     /// the numbers of their [`Op::Serve`]; [`DIRECTORIES`] at the most.
     pub directories: &'r [u64],
     /// The arguments of that process behind its name: each a little-endian `u32` length and bytes; [`WORDS`] in
     /// [`WORD_BYTES`] at the most.
     pub arguments: &'r [u8],
-    /// The bytes of a call: one at least, and [`MOST`] at the most.
+    /// The bytes of a call, or of the blocks of a message: one at least in each, and [`MOST`] at the most.
     pub bytes: &'r [u8],
 }
 
@@ -131,4 +194,6 @@ pub enum Outcome {
     OutOfMemory,
     /// No process was asked, for this reason. A kept one that is there stays.
     NotMade,
+    /// The message was not sent, as it breaks the contract, for this reason. The process stays.
+    Broken,
 }

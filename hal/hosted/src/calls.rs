@@ -10,13 +10,16 @@
 //! - Nothing of the host's runs within the kernel: an answer is put down, and the thread that
 //!   waits for it is woken.
 //! - What the kernel answers to nothing is not copied.
+//! - A block of a message is given back when nobody reads it any more ([`lent`]).
 //! - A process that was made by a fork has no system, whose threads it does not have: nothing
 //!   here takes a lock there, which a thread that is not there might have, or waits.
 //! - Once the system has ended, every request has an answer: that it has.
 
 mod answer;
+mod lent;
 
 pub use answer::{Pending, Reply};
+pub use lent::{Held, Lent, Message, Word};
 
 use crate::baton::Baton;
 use crate::devices::entropy;
@@ -25,11 +28,12 @@ use crate::signals::beside;
 use crate::wakers::Wakers;
 use crate::{HostedHal, hosted};
 use answer::{Place, locked};
-use sing_calls::{Limits, Op, Outcome, Request};
+use lent::Loans;
+use sing_calls::{Endpoint, Given, Limits, Op, Outcome, Request};
 use sing_kernel::hal::Callers;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// How long it waits before it interrupts the kernel again, if Linux has refused that.
@@ -45,6 +49,10 @@ pub struct Port {
     wakers: Arc<Wakers>,
     /// Who runs the kernel.
     baton: Baton,
+    /// Blocks that the host has.
+    loans: Loans,
+    /// Itself, once something was asked.
+    own: OnceLock<Weak<Port>>,
 }
 
 #[derive(Default)]
@@ -56,6 +64,8 @@ struct State {
     open: Vec<(u64, Arc<Place>)>,
     last: u64,
     ended: Option<i32>,
+    /// Blocks that have been given back since the kernel was told of one.
+    untold: usize,
 }
 
 /// A request that waits.
@@ -65,10 +75,45 @@ struct Waiting {
     process: u64,
     limits: Limits,
     directories: Box<[u64]>,
+    endpoint: Option<Box<Wanted>>,
+    /// The message, and how many words of `words` it has.
+    message: Option<u32>,
+    words: Box<[u64]>,
     /// The name of the image and the arguments, of so many bytes, and the bytes of the call behind them.
     text: Box<[u8]>,
     name: usize,
     arguments: usize,
+}
+
+/// An endpoint that is asked for.
+struct Wanted {
+    name: Box<str>,
+    contract: Box<str>,
+    identity: [u8; 32],
+    state: Box<str>,
+    exports: bool,
+}
+
+impl Wanted {
+    fn of(endpoint: &Endpoint<'_>) -> Box<Wanted> {
+        Box::new(Wanted {
+            name: endpoint.name.into(),
+            contract: endpoint.contract.into(),
+            identity: *endpoint.identity,
+            state: endpoint.state.into(),
+            exports: endpoint.exports,
+        })
+    }
+
+    fn endpoint(&self) -> Endpoint<'_> {
+        Endpoint {
+            name: &self.name,
+            contract: &self.contract,
+            identity: &self.identity,
+            state: &self.state,
+            exports: self.exports,
+        }
+    }
 }
 
 /// What the host asks of the system.
@@ -82,11 +127,15 @@ pub struct Asked<'a> {
     pub limits: Limits,
     /// The name of an image.
     pub name: &'a str,
+    /// The endpoint of [`Op::Talk`].
+    pub endpoint: Option<Endpoint<'a>>,
+    /// The message of [`Op::Send`] and [`Op::Exchange`].
+    pub message: Option<sing_calls::Message<'a>>,
     /// As of [`Request::directories`].
     pub directories: &'a [u64],
     /// As of [`Request::arguments`].
     pub arguments: &'a [u8],
-    /// The bytes of a call.
+    /// The bytes of a call, or of a message's blocks.
     pub bytes: &'a [u8],
 }
 
@@ -99,6 +148,8 @@ impl Asked<'_> {
             process,
             limits: Limits::NONE,
             name: "",
+            endpoint: None,
+            message: None,
             directories: &[],
             arguments: &[],
             bytes: &[],
@@ -112,6 +163,8 @@ impl Asked<'_> {
             process: self.process,
             limits: self.limits,
             name: self.name,
+            endpoint: self.endpoint,
+            message: self.message,
             directories: self.directories,
             arguments: self.arguments,
             bytes: self.bytes,
@@ -129,6 +182,12 @@ impl State {
             process: request.process,
             limits: request.limits,
             directories: request.directories.into(),
+            endpoint: request.endpoint.as_ref().map(Wanted::of),
+            message: request.message.map(|message| message.index),
+            words: request
+                .message
+                .map_or(&[][..], |message| message.words)
+                .into(),
             text: [name, arguments, request.bytes].concat().into(),
             name: name.len(),
             arguments: arguments.len(),
@@ -154,6 +213,11 @@ impl Waiting {
             limits: self.limits,
             // It was one.
             name: std::str::from_utf8(name).unwrap_or_default(),
+            endpoint: self.endpoint.as_deref().map(Wanted::endpoint),
+            message: self.message.map(|index| sing_calls::Message {
+                index,
+                words: &self.words,
+            }),
             directories: &self.directories,
             arguments,
             bytes,
@@ -232,6 +296,7 @@ impl Port {
 
     /// Hands the system a request, in the process that it is in, and tells nobody.
     fn put_in(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
+        self.own.get_or_init(|| Arc::downgrade(self));
         let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;
@@ -274,6 +339,36 @@ impl Port {
         self.interrupt();
     }
 
+    /// Gives a block back that nobody reads any more. The kernel learns of it with the next request, or when
+    /// there are many.
+    fn give_back(&self, number: u32) {
+        if self.is_elsewhere() {
+            return;
+        }
+        let mut state = locked(&self.state);
+        let ended = state.ended.is_some();
+        if !ended {
+            let asked = Asked::of(Op::Free, number.into());
+            state.add(&asked.request(0));
+            self.baton.note_request(true);
+            state.untold += 1;
+        }
+        let many = state.untold == lent::UNTOLD;
+        if many {
+            state.untold = 0;
+        }
+        drop(state);
+        if many && !ended {
+            self.interrupt();
+        }
+        self.loans.returned();
+    }
+
+    /// Waits until the host reads no block any more, or drops the system, which has ended.
+    pub(crate) fn wait_for_loans(&self) {
+        self.loans.wait(|| self.baton.stops());
+    }
+
     /// Whether the system is in another process, of which this one is a fork.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
@@ -288,6 +383,7 @@ impl Port {
     /// Has the system end soon.
     pub(crate) fn stop(&self) {
         self.baton.stop();
+        self.loans.look();
         self.interrupt();
     }
 
@@ -344,6 +440,7 @@ impl Port {
             let reply = Reply {
                 outcome: Some(outcome),
                 bytes: bytes(),
+                message: None,
             };
             place.put(reply, &self.wakers);
             self.baton.answered(id);
@@ -381,6 +478,21 @@ impl Callers for Port {
             read(&mut bytes);
             bytes
         });
+    }
+
+    fn message(&self, id: u64, index: u32, words: &[Given]) -> bool {
+        let own = self.own.get().and_then(Weak::upgrade);
+        let Some((place, own)) = self.take(id).zip(own) else {
+            return false;
+        };
+        let reply = Reply {
+            outcome: Some(Outcome::Done),
+            bytes: Vec::new(),
+            message: Some(Message::new(&own, index, words)),
+        };
+        place.put(reply, &self.wakers);
+        self.baton.answered(id);
+        true
     }
 
     fn random(&self, bytes: &mut [u8]) -> bool {

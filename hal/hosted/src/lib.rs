@@ -38,7 +38,7 @@ mod wakers;
 mod wide;
 
 use baton::{Baton, baton};
-pub use calls::{Asked, Pending, Port, Reply};
+pub use calls::{Asked, Held, Lent, Message, Pending, Port, Reply, Word};
 use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
@@ -341,12 +341,15 @@ impl HostedHal {
         Ok(hosted)
     }
 
-    /// Takes the machine of an embedded system down, whose kernel has been left for good. Called on
-    /// its thread.
+    /// Takes the machine of an embedded system down, whose kernel has been left for good, when the host reads
+    /// nothing of it any more. Called on its thread.
     fn end(&'static self, status: i32) {
-        let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(port) = &self.port {
             port.end(status);
+            port.wait_for_loans();
+        }
+        let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(port) = &self.port {
             port.baton().end();
         }
         let signals = self

@@ -15,6 +15,14 @@ shout has not answered within 100ms, and was ended
 BYE
 ";
 
+/// A text, words that are looked for there, and what the example of a conversation says of them.
+const TEXT: &str = "The quick fox\njumps over the\nlazy dog.\n";
+const WORDS: [&str; 3] = ["the", "Dog", "cat"];
+const FOUND: &str = "the: 1, 2
+Dog: 3
+cat is in no line
+";
+
 /// What the example in C says: the status of each call, and the answer or what went wrong.
 const SAID_IN_C: &str = "0 HELLO
 2 shout has crashed: unreachable code was reached
@@ -86,6 +94,8 @@ pub fn check(run: &Run) -> Result<Report> {
         "--test",
         "random",
         "--test",
+        "talks",
+        "--test",
         "words",
         "--test",
         "returned",
@@ -106,6 +116,10 @@ pub fn check(run: &Run) -> Result<Report> {
     if run.wants("plugin-host") {
         let said = example(run, &image).map_err(|error| format!("{error:#}"));
         report.count("plugin-host", said.and_then(|said| is(&said, SAID)));
+    }
+    if run.wants("search-host") {
+        let said = search(run, &image).map_err(|error| format!("{error:#}"));
+        report.count("search-host", said.and_then(|said| is(&said, FOUND)));
     }
     if run.wants("tool-host") {
         let said = tools(run, &image).map_err(|error| format!("{error:#}"));
@@ -134,6 +148,16 @@ fn is(said: &str, wanted: &str) -> Result<(), String> {
 fn example(run: &Run, image: &Path) -> Result<String> {
     build::host(&run.project, &["plugin-host"])?;
     said(Command::new(run.project.host_binary("plugin-host")).arg(image))
+}
+
+/// Has the example of a conversation look for words; what it has said.
+fn search(run: &Run, image: &Path) -> Result<String> {
+    build::host(&run.project, &["search-host"])?;
+    let text = run.project.out().join("search-host.txt");
+    std::fs::write(&text, TEXT).with_context(|| text.display().to_string())?;
+    let text = File::open(&text).with_context(|| text.display().to_string())?;
+    let mut program = Command::new(run.project.host_binary("search-host"));
+    said(program.arg(image).args(WORDS).stdin(text))
 }
 
 /// Has the host of tools make its calls; what it has said.

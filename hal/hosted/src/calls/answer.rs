@@ -1,7 +1,7 @@
 //! Answers to calls of the host program, while they are waited for: by a thread, which runs the system
 //! meanwhile if no other does, or by a task.
 
-use super::Port;
+use super::{Message, Port};
 use crate::HostedHal;
 use crate::wakers::Wakers;
 use sing_calls::Outcome;
@@ -18,12 +18,14 @@ const LOOKS: Duration = Duration::from_micros(6);
 const GRACE: Duration = Duration::from_micros(5);
 
 /// What came back for a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Reply {
     /// What became of it; `None`: the system has ended.
     pub outcome: Option<Outcome>,
     /// The bytes of the answer, or the reason.
     pub bytes: Vec<u8>,
+    /// The message that has come at an endpoint.
+    pub message: Option<Message>,
 }
 
 /// A request that is to be answered.
@@ -181,6 +183,7 @@ impl Reply {
         Reply {
             outcome: None,
             bytes: Vec::new(),
+            message: None,
         }
     }
 }

@@ -14,6 +14,14 @@ fn ask(port: &Arc<Port>, bytes: &[u8]) -> Pending {
     })
 }
 
+const ENDPOINT: Endpoint<'static> = Endpoint {
+    name: "endpoint",
+    contract: "Contract",
+    identity: &[3; 32],
+    state: "State",
+    exports: true,
+};
+
 /// Takes the next request; its number and bytes.
 fn take(port: &Port) -> Option<(u64, Vec<u8>)> {
     let mut taken = None;
@@ -56,6 +64,11 @@ fn all_that_is_asked_reaches_the_kernel() {
     let port = Arc::new(Port::default());
     let pending = port.ask(&Asked {
         name: "name",
+        endpoint: Some(ENDPOINT),
+        message: Some(sing_calls::Message {
+            index: 2,
+            words: &[5, 6],
+        }),
         directories: &[3, 4],
         arguments: b"arguments",
         bytes: b"bytes",
@@ -65,10 +78,67 @@ fn all_that_is_asked_reaches_the_kernel() {
         assert_eq!((request.op, request.id), (Op::Open, pending.id()));
         assert_eq!((request.process, request.directories), (7, &[3, 4][..]));
         assert_eq!(request.name, "name");
+        assert_eq!(request.endpoint, Some(ENDPOINT));
+        let message = request.message.unwrap();
+        assert_eq!((message.index, message.words), (2, &[5, 6][..]));
         assert_eq!(request.arguments, b"arguments");
         assert_eq!(request.bytes, b"bytes");
         true
     }));
+}
+
+#[test]
+fn each_block_is_given_back_once_whoever_has_dropped_it() {
+    let port = Arc::new(Port::default());
+    let freed = || -> Vec<u64> {
+        let mut all = Vec::new();
+        while port.next(&mut |request| {
+            if request.op == Op::Free {
+                all.push(request.process);
+            }
+            true
+        }) {}
+        all
+    };
+    let block = |number| Given::Block {
+        number,
+        address: 0,
+        len: 1,
+    };
+    let mut taken = ask(&port, b"1");
+    let untaken = ask(&port, b"2");
+    let cancelled = ask(&port, b"3");
+    assert!(port.message(
+        taken.id(),
+        4,
+        &[Given::Number(9), block(1), Given::Nothing, block(2)]
+    ));
+    assert!(port.message(untaken.id(), 4, &[block(3)]));
+    port.tell(Op::Cancel, cancelled.id());
+    // The kernel keeps this one's, as nobody waits for it.
+    assert!(!port.message(cancelled.id(), 4, &[block(4)]));
+    assert!(freed().is_empty());
+    drop(untaken);
+    assert_eq!(freed(), [3]);
+    let message = taken.wait().message.unwrap();
+    assert_eq!(message.index, 4);
+    let mut words = message.words.into_iter();
+    assert!(matches!(words.next(), Some(Word::Number(9))));
+    drop(words.next());
+    assert_eq!(freed(), [1]);
+    assert!(matches!(words.next(), Some(Word::Nothing)));
+    let last = words.next();
+    // A system that has ended by itself waits for the last.
+    thread::scope(|scope| {
+        let ends = scope.spawn(|| {
+            port.end(0);
+            port.wait_for_loans();
+        });
+        thread::sleep(Duration::from_millis(50));
+        assert!(!ends.is_finished());
+        drop(last);
+    });
+    assert!(freed().is_empty(), "it has ended");
 }
 
 #[test]
@@ -119,5 +189,6 @@ fn a_waker_is_dropped_without_a_lock_and_an_end_meanwhile_is_seen() {
         tell.send((first, second)).unwrap();
     });
     let polled = told.recv_timeout(Duration::from_secs(10));
-    assert_eq!(polled, Ok((true, Poll::Ready(Reply::ended()))));
+    let polled = polled.map(|(first, second)| (first, second.map(|reply| reply.outcome)));
+    assert_eq!(polled, Ok((true, Poll::Ready(None))));
 }

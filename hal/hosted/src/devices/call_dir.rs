@@ -311,7 +311,7 @@ impl GivenDirectory {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let Reply { outcome, bytes } = made?.wait();
+        let Reply { outcome, bytes, .. } = made?.wait();
         let text = || String::from_utf8_lossy(&bytes).into_owned();
         (outcome == Some(Outcome::NotMade)).then(text)
     }

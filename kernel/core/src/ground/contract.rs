@@ -118,6 +118,11 @@ impl Contract {
         (step != OTHER).then_some((step as u32, Load((step >> 32) as u32)))
     }
 
+    /// Whether this is its identity.
+    pub(crate) fn is(&self, identity: &Hash) -> bool {
+        self.hash == *identity
+    }
+
     /// Returns the state of a row.
     fn state(&self, row: u32) -> u16 {
         (row / (self.messages * 2).max(1)) as u16

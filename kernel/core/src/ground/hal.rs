@@ -31,7 +31,7 @@ use crate::ground::device::Device;
 use crate::ground::output::Class;
 use core::fmt;
 use core::ops::Range;
-use sing_calls::{Outcome, Request};
+use sing_calls::{Given, Outcome, Request};
 
 /// The most interrupt lines, including the timer's.
 pub const LINES: u32 = 30;
@@ -90,6 +90,10 @@ pub trait Callers {
 
     /// Answers a request with `len` bytes, at most [`sing_calls::ANSWER`], which `read` writes.
     fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8]));
+
+    /// Answers a request with a message: its index, and what it brings. False if nobody waits for it any
+    /// more; else the host frees its blocks.
+    fn message(&self, id: u64, index: u32, words: &[Given]) -> bool;
 
     /// Fills this with random bytes of the host's, which nobody else gets. False if it has none.
     fn random(&self, bytes: &mut [u8]) -> bool;

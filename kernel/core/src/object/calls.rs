@@ -7,6 +7,9 @@
 //! A process may be given directories of the host. Each is served by a kept process of its own, which
 //! the host answers: both are connected when they are made, and the kernel has no part in what they say.
 //!
+//! The host may hold an endpoint of any other contract to a process that is kept, and speak by that
+//! ([`talking`]).
+//!
 //! All of this happens in the idle context ([`serve`]), one step at a time: a request, an answer, an
 //! end. The kernel's ends of the channels are in a set of its own; a message there, or an end, brings
 //! the idle context on at the end of the sender's entry ([`come`]).
@@ -19,17 +22,18 @@
 //! - No more than [`OPEN`] calls are under way, and no more than as many processes kept; no more than
 //!   [`SERVING`] serve directories.
 //! - A directory is given to one process, or to none.
-//! - What is in flight on such a channel is one block: [`Messages::of`] refuses other contracts.
+//! - What is in flight on a channel for calls is one block: `Messages::of` refuses other contracts.
 
 mod chance;
 mod limits;
 mod making;
 mod record;
+mod talking;
 
 use crate::ground::machine::hal;
 use crate::ground::trusted::variables;
 use crate::object::calls::limits::Budget;
-use crate::object::calls::making::{Why, make, serving};
+use crate::object::calls::making::{Messages, Speaks, Why, make, serving};
 use crate::object::calls::record::{Call, Calls, State};
 use crate::object::channel::{self, Channel, Heard};
 use crate::object::crash;
@@ -110,7 +114,7 @@ fn next() -> bool {
 fn take(request: &Request<'_>) -> bool {
     let id = request.id;
     let refused = match request.op {
-        Op::Call | Op::Open | Op::Serve => match begin(request) {
+        Op::Call | Op::Open | Op::Serve | Op::Talk => match begin(request) {
             Err(Why::NotYet) => return false,
             Err(why) => Err(why),
             Ok(index) if request.op == Op::Call => ask(index, request),
@@ -126,6 +130,18 @@ fn take(request: &Request<'_>) -> bool {
                 Some((_, State::Asked)) => Err(Why::Asked),
                 Some((index, _)) => ask(index, request),
             }
+        }
+        Op::Send | Op::Receive | Op::Exchange => {
+            let kept = CALLS.lock().kept(request.process);
+            match kept {
+                None => Err(Why::Ended),
+                Some((_, State::Asked)) => Err(Why::Asked),
+                Some((index, _)) => talking::talk(index, request),
+            }
+        }
+        Op::Free => {
+            talking::free(request.process as u32);
+            Ok(())
         }
         Op::Close => {
             let kept = CALLS.lock().kept(request.process);
@@ -195,7 +211,9 @@ fn begin(request: &Request<'_>) -> Result<u32, Why> {
         calls.give(request.directories);
         calls.add(process, &made)
     };
-    set.add(made.channel, Side::Imp, index);
+    if let Speaks::Calls(_) = made.speaks {
+        set.add(made.channel, Side::Imp, index);
+    }
     if let Some(random) = made.random {
         set.add(random, Side::Exp, index | OF_CHANCE);
     }
@@ -217,7 +235,8 @@ fn ask(index: u32, request: &Request<'_>) -> Result<(), Why> {
 
 fn tell(index: u32, request: &Request<'_>) -> Result<(), Why> {
     let call = CALLS.lock().get(index).ok_or(Why::Ended)?;
-    let (Some(sip), Some(channel)) = (call.sip, call.channel) else {
+    let (Some(sip), Some(channel), Speaks::Calls(messages)) = (call.sip, call.channel, call.speaks)
+    else {
         return Err(Why::Ended);
     };
     if !call.serves() && CALLS.lock().asked as usize == OPEN {
@@ -225,7 +244,7 @@ fn tell(index: u32, request: &Request<'_>) -> Result<(), Why> {
     }
     let block =
         making::block(request.bytes, sip.account()).ok_or(Why::NoRoom(sip.account().limit()))?;
-    if !channel::tell(channel, Side::Imp, call.messages.call, u64::from(block)) {
+    if !channel::tell(channel, Side::Imp, messages.call, u64::from(block)) {
         exheap::free(block);
         return Err(Why::Ended);
     }
@@ -270,25 +289,32 @@ fn hear() -> bool {
     let Some(call) = CALLS.lock().get(key) else {
         return false;
     };
+    match call.speaks {
+        Speaks::Calls(messages) => hear_answer(key, &call, messages),
+        Speaks::Any(side) => talking::hear(key, &call, side),
+    }
+    true
+}
+
+/// How a process has ended that has closed its end.
+fn closing(call: &Call) -> Ending {
+    match call.sip.is_some_and(Sip::is_alive) {
+        true => Ending::Closed,
+        false => Ending::Itself,
+    }
+}
+
+/// Takes the answer to a call, or that there will be none.
+fn hear_answer(key: u32, call: &Call, messages: Messages) {
     let Some(channel) = call.channel else {
-        return false;
+        return;
     };
     match channel::hear(channel, Side::Imp) {
         Heard::Nothing => {}
-        Heard::Closed if call.state == State::Asked => {
-            let by_itself = call.sip.is_some_and(Sip::is_alive);
-            end(
-                key,
-                if by_itself {
-                    Ending::Closed
-                } else {
-                    Ending::Itself
-                },
-            );
-        }
+        Heard::Closed if call.state == State::Asked => end(key, closing(call)),
         Heard::Closed => end(key, Ending::Quiet),
         Heard::Message(message, word) => {
-            let outcome = match message == call.messages.refused {
+            let outcome = match message == messages.refused {
                 true => Outcome::Refused,
                 false => Outcome::Done,
             };
@@ -304,7 +330,6 @@ fn hear() -> bool {
             }
         }
     }
-    true
 }
 
 /// Ends processes whose limits are reached, one at a time. False if none is.
@@ -361,7 +386,10 @@ fn end(index: u32, ending: Ending) {
     let (Some(sip), Some(channel)) = (call.sip, call.channel) else {
         return;
     };
-    give_up(channel, Side::Imp, sip);
+    match call.speaks {
+        Speaks::Calls(_) => give_up(channel, Side::Imp, sip),
+        Speaks::Any(side) => talking::give_up(channel, side, sip),
+    }
     if let Some(random) = call.random {
         give_up(random, Side::Exp, sip);
     }

@@ -16,10 +16,10 @@ mod direct;
 mod outside;
 mod sweep;
 
-pub(crate) use arguments::{from_word, to_word};
+pub(crate) use arguments::{NO_BLOCK, allocation_in, from_word, to_word};
 pub(crate) use closing::{close, empty};
 pub(crate) use direct::{deliver, hand_over};
-pub(crate) use outside::{Heard, hear, tell};
+pub(crate) use outside::{Came, Heard, Next, Unsaid, hear, next, say, tell};
 pub(crate) use sweep::sweep;
 
 use crate::ground::contract::Contract;

@@ -319,6 +319,11 @@ impl Allocation {
         moved
     }
 
+    /// Whether `account` is what it is charged to.
+    pub(crate) fn is_charged_to(&self, account: &'static Account) -> bool {
+        self.payer.is(account)
+    }
+
     /// Whether `account` pays for it, charging it now if it can: a SIP may not split what it holds
     /// at the cost of others.
     pub(crate) fn is_paid_by(&self, account: &'static Account) -> bool {

@@ -66,6 +66,15 @@ pub fn contract(input: TokenStream) -> TokenStream {
         .into()
 }
 
+/// `sing_embed::contract!`: contracts for a program that has the system inside, which is not one of its own.
+#[doc(hidden)]
+#[proc_macro]
+pub fn embed_contract(input: TokenStream) -> TokenStream {
+    contract::embedding::expand(input.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
 /// Declares what the program is and what it needs.
 ///
 /// ```

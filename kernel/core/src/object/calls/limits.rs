@@ -45,17 +45,24 @@ impl Budget {
 
     /// Those of a call that begins.
     pub(super) fn begin(limits: &Limits, sip: &'static Sip) -> Budget {
+        Budget::since(limits, sip.totals().cycles, sip)
+    }
+
+    /// Those of one whose process had used so many cycles when its time began.
+    pub(super) fn since(limits: &Limits, used: u64, sip: &'static Sip) -> Budget {
         let mut budget = Budget::NONE;
         if limits.deadline == u64::MAX && limits.time == u64::MAX {
             return budget;
         }
         let now = hal().now();
         budget.deadline = now.saturating_add(limits.deadline);
-        if limits.time != u64::MAX {
-            let used = sip.totals().cycles;
-            budget.cycles = used.saturating_add(cycles_of(limits.time));
+        let mut left = limits.time;
+        if left != u64::MAX {
+            budget.cycles = used.saturating_add(cycles_of(left));
+            let gone = sip.totals().cycles.saturating_sub(used);
+            left = left.saturating_sub(nanoseconds_of(gone));
         }
-        budget.look = budget.deadline.min(now.saturating_add(limits.time));
+        budget.look = budget.deadline.min(now.saturating_add(left));
         timer::look_at_calls(budget.look);
         budget
     }

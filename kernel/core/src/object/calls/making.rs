@@ -13,7 +13,8 @@ use core::fmt;
 use sing_abi::entry::Privilege;
 use sing_abi::status;
 use sing_calls::{
-    CONTRACT, DIRECTORIES, DIRECTORY, ENDPOINT, MOST, OPEN, READY, Request, SERVED, SERVING,
+    ANSWER, CONTRACT, DIRECTORIES, DIRECTORY, ENDPOINT, Endpoint, HELD, OPEN, READY, Request,
+    SERVED, SERVING,
 };
 use sing_image::contract::Word;
 use sing_image::manifest::{Side, StartupEndpoint};
@@ -26,7 +27,26 @@ pub(super) struct Made {
     pub(super) directory: Option<&'static Channel>,
     /// The channel by which it asks for random bytes, if its image has an endpoint for that.
     pub(super) random: Option<&'static Channel>,
-    pub(super) messages: Messages,
+    pub(super) speaks: Speaks,
+}
+
+/// What is said on a channel to a process.
+#[derive(Clone, Copy)]
+pub(super) enum Speaks {
+    /// Calls and answers; the kernel has the importing end.
+    Calls(Messages),
+    /// Whatever the host and the process say by their contract; the kernel has this end.
+    Any(Side),
+}
+
+impl Speaks {
+    /// The kernel's side.
+    pub(super) fn side(self) -> Side {
+        match self {
+            Speaks::Calls(_) => Side::Imp,
+            Speaks::Any(side) => side,
+        }
+    }
 }
 
 /// The messages of a contract for calls, by their indices.
@@ -70,6 +90,10 @@ pub(super) enum Why {
     NoRoom(u64),
     Ended,
     Asked,
+    NoEndpoint,
+    OtherVersion,
+    NotForHosts,
+    Held,
     TooManyAsked,
     TooManyKept,
     TooManyServe,
@@ -97,7 +121,7 @@ impl fmt::Display for WhyOf<'_> {
             ),
             Why::NeedsMore => write!(
                 f,
-                "{name}: its manifest needs other endpoints than `{ENDPOINT}`, which a program that is called does not get"
+                "{name}: its manifest needs other endpoints than `{ENDPOINT}` or the one that is asked for, which a program that is called does not get"
             ),
             Why::NoDirectories => write!(
                 f,
@@ -132,6 +156,22 @@ impl fmt::Display for WhyOf<'_> {
             }
             Why::Ended => f.write_str("the process has ended"),
             Why::Asked => f.write_str("the process is asked already"),
+            Why::NoEndpoint => write!(
+                f,
+                "{name}: its manifest has no start-up endpoint of this name, contract, side and state"
+            ),
+            Why::OtherVersion => write!(
+                f,
+                "{name}: its contract of this name is another than the one that the host program was built with; build both with the same"
+            ),
+            Why::NotForHosts => write!(
+                f,
+                "{name}: messages of this contract bring endpoints, or blocks with blocks in them, which a host program does not get"
+            ),
+            Why::Held => write!(
+                f,
+                "the blocks of messages that the host program holds have {HELD} bytes with this one's; drop some first"
+            ),
             Why::TooManyAsked => write!(
                 f,
                 "{OPEN} calls are under way already; wait until one is over"
@@ -160,19 +200,24 @@ fn installed(name: &str) -> Result<&'static Installed, Why> {
     }
 }
 
-/// Where an image wants its end of the channel, and that channel's contract. A program that may make
-/// processes is refused: those that it detaches, or that others end it without, would go on. `also` are
-/// the places of further endpoints that it is given.
-fn endpoint(
-    image: &Installed,
-    also: [Option<usize>; 2],
-) -> Result<(usize, &'static Contract, Messages), Why> {
+/// Where an image wants its end of the channel for calls, and that channel's contract.
+fn calling(image: &Installed) -> Result<(usize, &'static Contract, Speaks), Why> {
     let declared = &image.manifest.endpoints;
     let is = |name: &str, contract: &str| name == ENDPOINT && contract == CONTRACT;
     let place = declared
         .iter()
         .position(|e| e.side == Side::Exp && !e.many && is(&e.name, &e.contract))
         .ok_or(Why::ServesNone)?;
+    let contract = contract(image, CONTRACT).ok_or(Why::ServesNone)?;
+    let messages = Messages::of(contract).ok_or(Why::ServesNone)?;
+    Ok((place, contract, Speaks::Calls(messages)))
+}
+
+/// Whether a process of the image can do with its channel, at this place, and what is at the places of
+/// `also`. A program that may make processes is refused: those that it detaches, or that others end it
+/// without, would go on.
+fn suffices(image: &Installed, place: usize, also: [Option<usize>; 2]) -> Result<(), Why> {
+    let declared = &image.manifest.endpoints;
     let needs = |(i, e): (usize, &StartupEndpoint)| {
         i != place && !also.contains(&Some(i)) && !e.optional && !e.many
     };
@@ -183,9 +228,39 @@ fn endpoint(
     if image.manifest.privileges.iter().any(|p| p == create) {
         return Err(Why::MakesProcesses);
     }
-    let contract = contract(image, CONTRACT).ok_or(Why::ServesNone)?;
-    let messages = Messages::of(contract).ok_or(Why::ServesNone)?;
-    Ok((place, contract, messages))
+    Ok(())
+}
+
+/// Where an image wants the endpoint whose other end the host is to have, and that channel's contract.
+fn talking(
+    image: &Installed,
+    endpoint: &Endpoint<'_>,
+) -> Result<(usize, &'static Contract, Speaks), Why> {
+    let side = match endpoint.exports {
+        true => Side::Exp,
+        false => Side::Imp,
+    };
+    let contract = contract(image, endpoint.contract).ok_or(Why::NoEndpoint)?;
+    let begins = |e: &StartupEndpoint| {
+        let first = contract.table.states.first();
+        let state = e.state.as_ref().or(first);
+        state.is_some_and(|state| state == endpoint.state)
+    };
+    let is = |e: &StartupEndpoint| {
+        e.name == endpoint.name && e.contract == endpoint.contract && e.side == side && !e.many
+    };
+    let mut declared = image.manifest.endpoints.iter();
+    let place = declared.position(|e| is(e) && begins(e));
+    let place = place.ok_or(Why::NoEndpoint)?;
+    if !contract.is(endpoint.identity) {
+        return Err(Why::OtherVersion);
+    }
+    let simple = |word: &Word| matches!(word, Word::Scalar | Word::Block | Word::OptionalBlock);
+    let mut messages = contract.table.messages.iter();
+    match messages.all(|m| m.words.iter().all(simple)) {
+        true => Ok((place, contract, Speaks::Any(side.peer()))),
+        false => Err(Why::NotForHosts),
+    }
 }
 
 /// The image's contract of this name.
@@ -305,7 +380,11 @@ fn begin(
         None => chance::wanted(image),
     };
     let random = chance.map(|(place, _)| place);
-    let (place, contract, messages) = endpoint(image, [serves, random])?;
+    let (place, contract, speaks) = match &request.endpoint {
+        Some(endpoint) => talking(image, endpoint)?,
+        None => calling(image)?,
+    };
+    suffices(image, place, [serves, random])?;
     if image.stack > PIECE {
         return Err(Why::Stack(image.stack));
     }
@@ -334,7 +413,13 @@ fn begin(
     let mut own = Startup::NONE;
     let result = (|| {
         let channel = Channel::create(contract, account).ok_or(Why::NoRoom(account.limit()))?;
-        let _ = own.add(place, channel, Side::Exp);
+        if let Some(endpoint) = &request.endpoint {
+            let row = contract.row(endpoint.state).unwrap_or_default();
+            for end in &mut channel.lock().ends {
+                end.state = row;
+            }
+        }
+        let _ = own.add(place, channel, speaks.side().peer());
         let directory = match serves {
             Some(_) => {
                 let contract = self::contract(image, DIRECTORY).ok_or(Why::ServesNoDirectory)?;
@@ -356,6 +441,7 @@ fn begin(
         match own.fits(image) {
             true => Ok((channel, directory, random)),
             false if serves.is_some() => Err(Why::ServesNoDirectory),
+            false if request.endpoint.is_some() => Err(Why::NoEndpoint),
             false => Err(Why::ServesNone),
         }
     })();
@@ -384,14 +470,14 @@ fn begin(
         channel,
         directory,
         random,
-        messages,
+        speaks,
     })
 }
 
 /// An allocation with these bytes, on this account. `None` if that, or the machine, has no room.
 pub(super) fn block(bytes: &[u8], account: &'static Account) -> Option<u32> {
     let len = u32::try_from(bytes.len()).ok();
-    let len = len.filter(|len| (1..=MOST as u32).contains(len))?;
+    let len = len.filter(|len| (1..=ANSWER as u32).contains(len))?;
     let cost = exheap::cost(len);
     if !account.charge(cost) {
         return None;

@@ -3,7 +3,8 @@
 
 use super::Ending;
 use super::limits::Budget;
-use super::making::{Made, Messages};
+use super::making::{Made, Speaks};
+use crate::object::account::Account;
 use crate::object::channel::Channel;
 use crate::object::set::Set;
 use crate::object::sip::Sip;
@@ -33,7 +34,7 @@ pub(super) struct Call {
     pub(super) process: u64,
     /// The process, to which this is a counted reference.
     pub(super) sip: Option<&'static Sip>,
-    /// The channel to it, whose importing end is the kernel's.
+    /// The channel to it.
     pub(super) channel: Option<&'static Channel>,
     /// Whether it serves a directory.
     serves: bool,
@@ -41,7 +42,9 @@ pub(super) struct Call {
     pub(super) directory: Option<&'static Channel>,
     /// The channel by which it asks for random bytes, if it may, whose exporting end is the kernel's.
     pub(super) random: Option<&'static Channel>,
-    pub(super) messages: Messages,
+    pub(super) speaks: Speaks,
+    /// Cycles that it had used when it last gave the host a message, if it speaks with it.
+    pub(super) used: u64,
     budget: Budget,
     /// The next free record.
     next: Option<u32>,
@@ -66,6 +69,8 @@ pub(super) struct Calls {
     pub(super) serving: u32,
     /// The set of the kernel's ends.
     pub(super) set: Option<&'static Set>,
+    /// What blocks are charged to that the host holds.
+    pub(super) held: Option<&'static Account>,
 }
 
 impl Calls {
@@ -77,6 +82,7 @@ impl Calls {
             kept: 0,
             serving: 0,
             set: None,
+            held: None,
         }
     }
 
@@ -96,7 +102,8 @@ impl Calls {
             serves: made.directory.is_some(),
             directory: made.directory,
             random: made.random,
-            messages: made.messages,
+            speaks: made.speaks,
+            used: 0,
             budget: Budget::NONE,
             next: None,
         };
@@ -173,6 +180,13 @@ impl Calls {
             call.id = id;
             call.budget = budget;
             self.asked += u32::from(!call.serves);
+        }
+    }
+
+    /// Notes the cycles that a process has used when it gives the host a message.
+    pub(super) fn gave(&mut self, index: u32, used: u64) {
+        if let Some(call) = self.records.get_mut(index as usize) {
+            call.used = used;
         }
     }
 

@@ -19,10 +19,10 @@ use sing_image::manifest::Side;
 
 /// The word of a message in flight that carries no block where there may be none. No allocation has
 /// this index.
-const NO_BLOCK: u64 = u64::MAX;
+pub(crate) const NO_BLOCK: u64 = u64::MAX;
 
 /// Returns the allocation in a word of a message in flight; `None` if the word carries none.
-pub(super) fn allocation_in(word: u64) -> Option<u32> {
+pub(crate) fn allocation_in(word: u64) -> Option<u32> {
     (word != NO_BLOCK).then_some(word as u32)
 }
 

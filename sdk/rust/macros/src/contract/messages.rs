@@ -209,7 +209,7 @@ impl Generator<'_> {
     }
 
     /// The text of a message's requirement, for people.
-    fn requirement(&self, message: &Message) -> String {
+    pub(super) fn requirement(&self, message: &Message) -> String {
         let required = requires::text(message);
         format!(
             "{}.{} requires {required}",

@@ -1,6 +1,7 @@
 //! `contract!`.
 
 mod conversions;
+pub(crate) mod embedding;
 mod endpoints;
 mod imports;
 mod messages;

@@ -174,7 +174,7 @@ pub(super) fn proof(
 }
 
 /// Whether the condition holds; stands in a function whose answer is that.
-fn holds(condition: &Condition, up: &TokenStream) -> TokenStream {
+pub(super) fn holds(condition: &Condition, up: &TokenStream) -> TokenStream {
     term(&condition.term, &Kind::Bool, up)
 }
 

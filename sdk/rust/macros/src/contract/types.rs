@@ -46,7 +46,7 @@ pub(super) fn side(side: Side) -> proc_macro2::Ident {
     names::ident(side.name())
 }
 
-fn scalar(s: Scalar) -> TokenStream {
+pub(super) fn scalar(s: Scalar) -> TokenStream {
     let name = names::ident(s.rust_name());
     quote!(#name)
 }
@@ -59,7 +59,7 @@ fn present(ty: TokenStream, optional: bool) -> TokenStream {
     }
 }
 
-fn content(ty: &Content, up: &TokenStream) -> TokenStream {
+pub(super) fn content(ty: &Content, up: &TokenStream) -> TokenStream {
     match ty {
         Content::Scalar(s) => scalar(*s),
         Content::Enum(name) | Content::Struct(name) => {
@@ -69,7 +69,8 @@ fn content(ty: &Content, up: &TokenStream) -> TokenStream {
     }
 }
 
-pub(super) fn enumeration(e: &Enum) -> TokenStream {
+/// An enum, without what it is to messages and blocks.
+pub(super) fn enumeration_alone(e: &Enum) -> TokenStream {
     let name = names::ident(&e.name);
     let repr = scalar(e.repr);
     let docs = &e.docs;
@@ -96,6 +97,14 @@ pub(super) fn enumeration(e: &Enum) -> TokenStream {
                 }
             }
         }
+    }
+}
+
+pub(super) fn enumeration(e: &Enum) -> TokenStream {
+    let (name, repr) = (names::ident(&e.name), scalar(e.repr));
+    let alone = enumeration_alone(e);
+    quote! {
+        #alone
 
         ::sing_sdk::tracked_as_it_is! { [] #name; }
 
