@@ -17,7 +17,7 @@ use sing_sdk::net::{self, Listener};
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, stop};
 use sing_sdk::{inspect, system, thread, time};
-use storm::{Draw, settled, verdict};
+use storm::{Draw, left_behind, settled, verdict};
 
 sing_sdk::manifest! {
     name: "connections",
@@ -278,14 +278,8 @@ fn storm(names: &mut Names, times: u32) -> Result<i32, Error> {
     let before = settled()?;
     let killed = round(names, times)?;
     renew()?;
-    let after = settled()?;
-    Ok(verdict(
-        "connections",
-        [&before, &after],
-        killed,
-        0,
-        "clients",
-    ))
+    let left = left_behind("connections", &before, 0, settled)?;
+    Ok(verdict("connections", left, killed, 0, "clients"))
 }
 
 #[sing_sdk::main]

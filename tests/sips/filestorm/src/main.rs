@@ -24,7 +24,7 @@ use sing_sdk::fs::Directory;
 use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
 use sing_sdk::{system, time};
-use storm::{Draw, State, settled, verdict};
+use storm::{Draw, State, left_behind, settled, verdict};
 
 sing_sdk::manifest! {
     name: "filestorm",
@@ -119,9 +119,8 @@ fn kills(times: u32, path: String) -> Result<i32, Error> {
     storm.round(10)?;
     let before = storm.memory()?;
     let (killed, failed) = storm.round(times)?;
-    let after = storm.memory()?;
-    let memory = [&before, &after];
-    Ok(verdict("filestorm", memory, killed, failed, "clients"))
+    let left = left_behind("filestorm", &before, 0, || storm.memory())?;
+    Ok(verdict("filestorm", left, killed, failed, "clients"))
 }
 
 #[sing_sdk::main]

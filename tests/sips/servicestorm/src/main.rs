@@ -24,7 +24,7 @@ use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
 use sing_sdk::system;
 use sing_sdk::time;
-use storm::{Draw, settled, verdict};
+use storm::{Draw, left_behind, settled, verdict};
 
 sing_sdk::manifest! {
     name: "servicestorm",
@@ -348,9 +348,8 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
     round(m, 20)?;
     let before = settled()?;
     let (killed, failed) = round(m, times)?;
-    let after = settled()?;
-    let memory = [&before, &after];
-    Ok(verdict("servicestorm", memory, killed, failed, "clients"))
+    let left = left_behind("servicestorm", &before, 0, settled)?;
+    Ok(verdict("servicestorm", left, killed, failed, "clients"))
 }
 
 #[sing_sdk::main]

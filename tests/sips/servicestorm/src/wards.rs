@@ -2,7 +2,7 @@
 
 use crate::clients::Clients;
 use crate::services::{Manager, wait_for};
-use crate::storm::{Draw, settled, verdict};
+use crate::storm::{Draw, left_behind, settled, verdict};
 use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
@@ -42,9 +42,8 @@ pub fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
     round(m, 20)?;
     let before = settled()?;
     let (killed, failed) = round(m, times)?;
-    let after = settled()?;
-    let memory = [&before, &after];
-    Ok(verdict("servicestorm", memory, killed, failed, "requests"))
+    let left = left_behind("servicestorm", &before, 0, settled)?;
+    Ok(verdict("servicestorm", left, killed, failed, "requests"))
 }
 
 /// Waits until wards and services run, and their names are back.

@@ -26,7 +26,7 @@ use sing_sdk::net;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
 use sing_sdk::{inspect, thread};
-use storm::{differ, settled};
+use storm::{left_behind, settled};
 
 sing_sdk::manifest! {
     name: "webs",
@@ -147,6 +147,13 @@ fn pages(then: &[inspect::Process]) -> Result<(), Error> {
     Ok(())
 }
 
+/// A request beside which there is none: a thread that has ended is freed when the next one begins,
+/// and the last one is alone then. Returns how many were answered otherwise.
+fn alone(names: &mut Names, port: u16) -> Result<u32, Error> {
+    thread::sleep(Duration::from_millis(500));
+    Ok(u32::from(get(names, port, "/nowhere")?.status != 404))
+}
+
 /// Requests that each make a process, some of which crash, leave nothing behind.
 fn many(names: &mut Names, port: u16, number: u32) -> Result<bool, Error> {
     // The network remembers the last connections that have ended.
@@ -171,9 +178,7 @@ fn many(names: &mut Names, port: u16, number: u32) -> Result<bool, Error> {
             }
         }
         drop(client);
-        // A thread that has ended is freed when the next one begins: the last one is alone then.
-        thread::sleep(Duration::from_millis(500));
-        bad += u32::from(get(names, port, "/nowhere")?.status != 404);
+        bad += alone(names, port)?;
         Ok(bad)
     };
     // As much as is measured, since memory that a program has had once stays its own.
@@ -183,9 +188,11 @@ fn many(names: &mut Names, port: u16, number: u32) -> Result<bool, Error> {
     let began = uptime();
     bad += round(number)?;
     let time = uptime().saturating_sub(began);
-    let after = settled()?;
+    let same = !left_behind("webs", &before, 0, || {
+        bad += alone(names, port)?;
+        settled()
+    })?;
     pages(&then)?;
-    let same = !differ("webs", [&before, &after]);
     println!(
         "{number} requests, {bad} answered otherwise, {} left behind",
         if same { "nothing" } else { "something" }
@@ -208,9 +215,7 @@ fn beside(names: &mut Names, port: u16, until: u32) -> Result<bool, Error> {
         for _ in 0..REMEMBERED {
             bad += u32::from(get(names, port, "/nowhere")?.status != 404);
         }
-        // A thread that has ended is freed when the next one begins: the last one is alone then.
-        thread::sleep(Duration::from_millis(500));
-        bad += u32::from(get(names, port, "/nowhere")?.status != 404);
+        bad += alone(names, port)?;
         Ok((settled()?, bad))
     };
     let (before, mut bad) = state(names)?;
@@ -226,11 +231,12 @@ fn beside(names: &mut Names, port: u16, until: u32) -> Result<bool, Error> {
     heard.settle()?;
     drop((heard, asked));
     net::wait(joined)?;
-    let (mut after, more) = state(names)?;
-    after.grown(&before, KEPT);
-    bad += more;
+    let same = !left_behind("webs", &before, KEPT, || {
+        let (after, more) = state(names)?;
+        bad += more;
+        Ok(after)
+    })?;
     pages(&then)?;
-    let same = !differ("webs", [&before, &after]);
     let left = if same { "nothing" } else { "something" };
     println!("{bad} answered otherwise, {left} left behind");
     Ok(bad == 0 && same)

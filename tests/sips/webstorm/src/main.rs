@@ -31,7 +31,7 @@ use services::{Manager, wait_for};
 use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
 use sing_sdk::{inspect, system, time};
-use storm::{Draw, State, settled, verdict};
+use storm::{Draw, State, left_behind, settled, verdict};
 
 sing_sdk::manifest! {
     name: "webstorm",
@@ -170,8 +170,6 @@ fn main(arguments: Arguments) -> Result<i32, Error> {
     storm.round(20)?;
     let before = storm.memory()?;
     let (killed, failed) = storm.round(times)?;
-    let mut after = storm.memory()?;
-    after.grown(&before, KEPT);
-    let memory = [&before, &after];
-    Ok(verdict("webstorm", memory, killed, failed, "clients"))
+    let left = left_behind("webstorm", &before, KEPT, || storm.memory())?;
+    Ok(verdict("webstorm", left, killed, failed, "clients"))
 }
