@@ -3,6 +3,7 @@
 //! The verifier and compiler wrote these tables, but an image may be damaged since, or be forged.
 //! After all [`STEPS`] have passed, every index in a [`Meta`] selects something of the right kind.
 
+use crate::seal::PIECE;
 use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
@@ -55,9 +56,6 @@ pub(crate) struct Progress {
     /// What the items before add up to.
     sum: u64,
 }
-
-/// Items that a step checks at a time.
-const PIECE: usize = 16 << 10;
 
 impl Progress {
     /// The next items of a list of `all`: at most [`PIECE`].

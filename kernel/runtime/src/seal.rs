@@ -11,7 +11,7 @@ use sing_abi::{ctx, names};
 use sing_image::meta::{ConstExpr, ExportKind, SegmentMode, TableType, ValType};
 use sing_image::{Error, Failure};
 
-/// Records, items and segments that one piece makes at most.
+/// Records, items and segments that one piece makes or checks at most.
 pub(crate) const PIECE: usize = 16 << 10;
 
 /// What has been made so far of a part that is not done.

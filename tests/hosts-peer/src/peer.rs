@@ -8,6 +8,7 @@
 
 mod asks;
 mod back;
+mod tells;
 
 use asks::Asks;
 use back::Errand;
@@ -25,6 +26,7 @@ use smoltcp::wire::{
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::{SocketAddr, UdpSocket};
+use tells::Tells;
 
 const MAC: EthernetAddress = EthernetAddress([0x52, 0x54, 0, 1, 2, 3]);
 const OWN: Ipv4Address = Ipv4Address::new(10, 0, 0, 1);
@@ -90,7 +92,8 @@ impl Device for Wire {
 }
 
 /// The machine, for ever; it asks the guest for a page at a port, if there is one to ask for. What is
-/// shorter than a frame is a word to it: `pause`, or `go`.
+/// shorter than a frame is a word to it: `pause`, or `go`; and `tell PORT`, which has it tell the guest to
+/// go on at that port, and print `told` when it was heard.
 pub fn run(
     socket: UdpSocket,
     guest: SocketAddr,
@@ -114,6 +117,7 @@ pub fn run(
         .map(|_| (sockets.add(stream()), Errand::new(&mut sockets)))
         .collect();
     let mut asks = page.map(|(port, page)| Asks::new(&mut sockets, port, page));
+    let mut tells = Tells::new(&mut sockets);
     // Attempts to ask for `slow.test`: the first is not answered.
     let mut slow = 0;
     loop {
@@ -122,6 +126,10 @@ pub fn run(
             let frame = &bytes[..len];
             if let (Some(asks), b"pause" | b"go") = (&mut asks, frame) {
                 asks.paused = frame == b"pause";
+                continue;
+            }
+            if let Some(port) = tells::asked(frame) {
+                tells.begin(port);
                 continue;
             }
             if let Some(answer) = lease(frame)
@@ -152,6 +160,7 @@ pub fn run(
         if let Some(asks) = &mut asks {
             asks.go_on(&mut interface, &mut sockets);
         }
+        tells.go_on(&mut interface, &mut sockets);
         interface.poll(Instant::now(), &mut wire, &mut sockets);
     }
 }

@@ -38,6 +38,9 @@ const QUEUE: usize = BUSY + 4 * HOST_SOCKETS;
 const BUSY: usize = 1024;
 /// Bytes of windows beyond the least that all sockets may have together.
 pub const POOL: usize = 32 << 20;
+/// The least piece of a program's block that is sent as the window has no room for more: each piece costs the host
+/// a call, and wakes the other side. There is more room as soon as the host has taken what is under way.
+const LEAST: usize = WINDOW / 4;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
 
@@ -89,6 +92,14 @@ pub struct Host {
     pub heard: Vec<u32>,
     /// Whether there is room again for what connections send.
     pub has_room: bool,
+}
+
+/// The first bytes of room that is kept, and is cleared only when it grows.
+fn first(bytes: &mut Vec<u8>, count: usize) -> &mut [u8] {
+    if bytes.len() < count {
+        bytes.resize(count, 0);
+    }
+    &mut bytes[..count]
 }
 
 impl Host {
@@ -317,16 +328,23 @@ impl Host {
         let (Some(out), true) = (&mut self.out, self.queue.is_empty()) else {
             return at;
         };
-        let room = BLOCK.saturating_sub(out.len + HEAD);
-        let count = (block.len() - at).min(room).min(socket.credit);
+        let (left, room) = (block.len() - at, BLOCK.saturating_sub(out.len + HEAD));
+        let count = left.min(room).min(socket.credit);
         if count == 0 || socket.stage != Stage::Open {
             return at;
         }
-        self.bytes.resize(count, 0);
-        block.read(at, &mut self.bytes);
+        let is_short = socket.credit < left.min(LEAST);
+        // What does not fit behind others goes in one piece with the next block, but does not wait twice.
+        if is_short || room < left.min(socket.credit) && !core::mem::replace(&mut socket.held, true)
+        {
+            return at;
+        }
+        socket.held = false;
+        let bytes = first(&mut self.bytes, HEAD + count);
         let head = Head::new(Op::Data, number, count as u32);
-        out.block.write(out.len, &head.encode());
-        out.block.write(out.len + HEAD, &self.bytes);
+        bytes[..HEAD].copy_from_slice(&head.encode());
+        block.read(at, &mut bytes[HEAD..]);
+        out.block.write(out.len, bytes);
         out.len += HEAD + count;
         socket.credit -= count;
         at + count
@@ -386,10 +404,10 @@ impl Host {
             return false;
         }
         let mut bytes = core::mem::take(&mut self.bytes);
-        bytes.resize(BLOCK.min(length as usize), 0);
-        block.read(0, &mut bytes);
+        let come = first(&mut bytes, BLOCK.min(length as usize));
+        block.read(0, come);
         (self.come, self.receiver) = (Some(block), Some(next));
-        let mut left = &bytes[..];
+        let mut left = &*come;
         let mut good = true;
         while good && !left.is_empty() {
             good = match Head::split(left) {

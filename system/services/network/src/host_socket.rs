@@ -25,6 +25,8 @@ pub struct HostSocket {
     pub window: usize,
     /// How many bytes may be sent.
     pub credit: usize,
+    /// What is to be sent had too little room beside what others send, once.
+    pub held: bool,
     /// The connection whose it is; none of one that waits for a listener.
     pub owner: Option<u32>,
 }
@@ -43,6 +45,7 @@ impl HostSocket {
             taken: 0,
             window: FIRST,
             credit: WINDOW,
+            held: false,
             owner: None,
         }
     }

@@ -95,7 +95,8 @@ struct Late {
 pub struct Network {
     pub slots: Slots<Client>,
     pub links: Vec<Link>,
-    pub streams: BTreeMap<u32, Stream>,
+    /// Each is taken out while it is looked at: by its place, so that no more is moved.
+    pub streams: BTreeMap<u32, Box<Stream>>,
     pub listeners: BTreeMap<u32, Listener>,
     pub datagrams: BTreeMap<u32, Datagrams>,
     pub echoes: Vec<Echo>,

@@ -118,7 +118,7 @@ impl Network {
                     if let Some(mut stream) = self.streams.remove(&stream) {
                         stream.output = None;
                         self.end_of(stream.socket).abort();
-                        self.end(stream, TcpFault::Reset);
+                        self.end(*stream, TcpFault::Reset);
                     }
                     return;
                 }
@@ -190,7 +190,7 @@ impl Network {
             self.send(&mut stream, number);
             self.receive(&mut stream, number);
             if let Some(how) = self.ended(&mut stream) {
-                return self.end(stream, how);
+                return self.end(*stream, how);
             }
         }
         if let At::Stack(link, socket) = stream.socket {

@@ -360,10 +360,10 @@ impl Network {
                 .slots
                 .put(slot, Client::Ready(ready, Target::Accepted(number)));
         };
-        match self.join(stream.origin, pipes, stream) {
+        match self.join(stream.origin, pipes, *stream) {
             Ok(stream) => {
                 self.know(number, &stream);
-                self.streams.insert(number, stream);
+                self.streams.insert(number, Box::new(stream));
                 self.slots.put(slot, Client::Connecting(next, number));
                 self.pump(number);
             }
@@ -389,7 +389,7 @@ impl Network {
         if let Some(mut stream) = self.streams.remove(&number) {
             stream.control = None;
             self.end_of(stream.socket).abort();
-            self.end(stream, TcpFault::Reset);
+            self.end(*stream, TcpFault::Reset);
         }
     }
 }

@@ -13,6 +13,7 @@
 use crate::end::At;
 use crate::network::Network;
 use crate::stream::Stream;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
@@ -61,7 +62,7 @@ impl Network {
         if let At::Host(socket) = stream.socket {
             self.host.give(socket, number);
         }
-        self.streams.insert(number, stream);
+        self.streams.insert(number, Box::new(stream));
         self.turns.note(number);
     }
 
