@@ -127,10 +127,7 @@ mod tests {
     #[test]
     fn the_c_library_knows_what_the_processor_says() {
         use core::arch::x86_64::{__cpuid, __cpuid_count};
-        // SAFETY: every x86-64 processor has the instruction.
-        #[allow(unused_unsafe, reason = "it is safe in newer versions of the language")]
-        let (one, seven, extended) =
-            unsafe { (__cpuid(1), __cpuid_count(7, 0), __cpuid(0x8000_0001)) };
+        let (one, seven, extended) = (__cpuid(1), __cpuid_count(7, 0), __cpuid(0x8000_0001));
         for (name, register, bit) in BITS {
             let says = match register {
                 ONE_C => one.ecx,
