@@ -489,6 +489,27 @@ fn endpoints_that_are_dropped_anywhere_leave_nothing() {
 
 #[test]
 #[ignore = "needs a system image: cargo xtask test embed"]
+fn eight_threads_end_conversations_anywhere() {
+    let _turn = turn();
+    let system = start();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let system = &system;
+            // Each begins elsewhere.
+            scope.spawn(move || (0..120).for_each(|number| end_somewhere(system, thread + number)));
+        }
+    });
+    let peer = connect(&system);
+    let (sum, peer) = peer.send_add(3, false).unwrap().recv_sum().unwrap();
+    assert_eq!(sum, 3);
+    let Fetched::Data(bytes, _, _) = peer.call_fetch(2_000_000).unwrap() else {
+        panic!("no room")
+    };
+    assert_eq!(bytes.len(), 2_000_000);
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
 fn receives_are_futures() {
     let _turn = turn();
     let system = start();
