@@ -26,9 +26,9 @@
 //! them; then comes `End`. `Closed` is the last of a socket: both directions have ended, or it has
 //! failed for the reason that `fault` says.
 //!
-//! Neither side has more than [`WINDOW`] bytes of a socket on their way that were not `Taken`; so
-//! neither can fill the other's memory. What was taken is said when it is a quarter of that. To the
-//! system there are [`FIRST`] at first, and more only as it says. A `Datagram` to the system counts
+//! The system has no more than [`SENT`] bytes of a socket on their way that were not `Taken`, the host no
+//! more than [`WINDOW`]; so neither can fill the other's memory. What was taken is said when it is
+//! [`TOLD`]: so a block of [`WINDOW`] bytes has room when nothing is on its way. To the system there are [`FIRST`] at first, and more only as it says. A `Datagram` to the system counts
 //! as its bytes and [`HEAD`], and comes as long as anything is left of [`FIRST`], so that one may be
 //! longer. `Lost` says that a datagram to `remote` has not arrived.
 //!
@@ -46,8 +46,12 @@ pub const RECEIVE: u32 = 0;
 pub const SEND: u32 = 1;
 /// The most bytes of a block, and the least of one that the device is to fill.
 pub const BLOCK: usize = 128 << 10;
-/// The bytes of each direction of a socket that may be on their way.
+/// The bytes of a socket that may be on their way to the system.
 pub const WINDOW: usize = 64 << 10;
+/// The bytes that a side has taken when it says so: fewer may be unsaid.
+pub const TOLD: usize = WINDOW / 4;
+/// The bytes of a socket that may be on their way to the host.
+pub const SENT: usize = WINDOW + TOLD;
 /// The bytes of a connection that may be on their way to the system until that says `Taken`, by
 /// which it may give more room than was taken, up to [`WINDOW`].
 pub const FIRST: usize = 8 << 10;

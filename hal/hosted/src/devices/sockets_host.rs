@@ -4,7 +4,7 @@
 //! ([`Sockets::hear`]).
 //!
 //! Invariants:
-//! - What is kept of a connection is bounded by [`WINDOW`]: more than that the system may not send,
+//! - What is kept of a connection is bounded by [`SENT`](sing_sockets::SENT): more than that the system may not send,
 //!   and what comes stays with the host until the system has room. Answers that wait are bounded by
 //!   [`ANSWERS`], beyond which no requests are served ([`Sockets::has_room`]).
 //! - Sockets, and those that listeners may accept, are at most as many as descriptors were granted.

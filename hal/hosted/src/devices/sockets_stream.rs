@@ -1,7 +1,7 @@
 //! A connection of the host's, and what it has for the system.
 //!
 //! Invariants:
-//! - Of what the system sends, at most [`WINDOW`] bytes wait here; a system that sends more ends its
+//! - Of what the system sends, at most [`SENT`] bytes wait here; a system that sends more ends its
 //!   connection. Of what comes, nothing waits here: it goes from the host into a batch, and only
 //!   as much as the system has said it has room for.
 //! - `Closed` is the last that is said of a connection, and whoever says it forgets it.
@@ -13,7 +13,7 @@ use rustix::net::{
     RecvFlags, SendFlags, Shutdown, SocketAddrAny, bind, connect, getsockname, recv, send,
     shutdown, sockopt,
 };
-use sing_sockets::{BLOCK, FIRST, Fault, HEAD, Head, Op, Place, WINDOW};
+use sing_sockets::{BLOCK, FIRST, Fault, HEAD, Head, Op, Place, SENT, TOLD, WINDOW};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -24,9 +24,6 @@ const ASK: Duration = Duration::from_secs(15);
 const QUESTIONS: u32 = 3;
 /// Milliseconds after which the other side is taken for gone that does not acknowledge.
 const PATIENCE: u32 = 60_000;
-/// The least that is said to be taken: each message has its price, and the rest of the window is
-/// room enough meanwhile.
-const LEAST: usize = WINDOW / 4;
 
 /// The host's reason in the words of the contract.
 pub(super) fn fault(error: Errno) -> Fault {
@@ -255,7 +252,7 @@ impl Stream {
     /// Sends what the system has sent.
     pub(super) fn write(&mut self, data: &[u8]) {
         let waiting = self.out.len() - self.start;
-        if waiting + self.taken + data.len() > WINDOW || self.ending {
+        if waiting + self.taken + data.len() > SENT || self.ending {
             return self.fail(Fault::Reset);
         }
         let sent = if waiting == 0 { self.send(data) } else { 0 };
@@ -317,7 +314,7 @@ impl Stream {
     }
 
     fn tells(&self) -> bool {
-        self.taken >= LEAST
+        self.taken >= TOLD
     }
 
     /// Whether there may be something to read, and room for it.

@@ -3,7 +3,7 @@
 use super::sockets_host::Sockets;
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::Batch;
-use sing_sockets::{FIRST, Fault, Head, Op, Place, WINDOW};
+use sing_sockets::{FIRST, Fault, Head, Op, Place, SENT, TOLD, WINDOW};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -219,7 +219,7 @@ fn a_peer_that_does_not_read_stops_what_is_sent_and_nothing_else() {
     // The host's sockets take megabytes before they are full.
     let mut quiet = 0;
     while quiet < 50 {
-        while sent - taken + chunk.len() <= WINDOW {
+        while sent - taken + chunk.len() <= SENT {
             play.data(2, &chunk);
             sent += chunk.len();
         }
@@ -286,10 +286,24 @@ fn who_sends_more_than_it_may_loses_its_connection_alone() {
     let _other = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     play.say(&Head::new(Op::Accept, 5, 6), b"");
     play.hear(Op::Accepted, 6);
-    play.data(2, &vec![0; WINDOW + 1]);
+    play.data(2, &vec![0; SENT + 1]);
     play.closed(2, Fault::Reset);
     play.data(6, &[0; WINDOW / 4]);
     assert_eq!(play.hear(Op::Taken, 6).0.count as usize, WINDOW / 4);
+}
+
+#[test]
+fn a_whole_block_has_room_behind_little_that_was_not_said_to_be_taken() {
+    let mut play = Play::new(HostSockets::Loopback, 8);
+    let mut peer = play.accepted();
+    let little = TOLD - 1;
+    play.data(2, &vec![1; little]);
+    play.data(2, &vec![2; WINDOW]);
+    let taken = play.hear(Op::Taken, 2).0.count as usize;
+    assert_eq!(taken, little + WINDOW);
+    let mut all = vec![0; little + WINDOW];
+    peer.read_exact(&mut all).unwrap();
+    assert_eq!((all[little - 1], all[little]), (1, 2));
 }
 
 #[test]

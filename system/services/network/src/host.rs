@@ -8,7 +8,7 @@
 //! - A block is at the driver or here, and never at both. Every block is of [`BLOCK`] bytes.
 //! - Of each socket at most its window of bytes is kept that came: [`FIRST`], and as programs read it
 //!   more, up to [`WINDOW`], as long as all together have no more than [`POOL`] beyond the first. At
-//!   most [`WINDOW`] are under way to the host.
+//!   most [`SENT`] are under way to the host.
 //! - A message about a socket that is not known is about one that was given up, and is ignored; but a
 //!   connection that was accepted for it is ended.
 
@@ -24,7 +24,7 @@ use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_sockets::{BLOCK, FIRST, HEAD, Head, OPEN, OUTWARD, Op, WINDOW};
+use sing_sockets::{BLOCK, FIRST, HEAD, Head, OPEN, OUTWARD, Op, SENT, WINDOW};
 
 pub use crate::end::Stage;
 
@@ -38,9 +38,6 @@ const QUEUE: usize = BUSY + 4 * HOST_SOCKETS;
 const BUSY: usize = 1024;
 /// Bytes of windows beyond the least that all sockets may have together.
 pub const POOL: usize = 32 << 20;
-/// The least piece of a program's block that is sent as the window has no room for more: each piece costs the host
-/// a call, and wakes the other side. There is more room as soon as the host has taken what is under way.
-const LEAST: usize = WINDOW / 4;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
 
@@ -329,14 +326,14 @@ impl Host {
             return at;
         };
         let (left, room) = (block.len() - at, BLOCK.saturating_sub(out.len + HEAD));
-        let count = left.min(room).min(socket.credit);
-        if count == 0 || socket.stage != Stage::Open {
+        let count = left.min(room);
+        // Each piece costs the host a call, and wakes the other side. There is credit for all of a block when
+        // the host has taken what is under way.
+        if count == 0 || socket.credit < left || socket.stage != Stage::Open {
             return at;
         }
-        let is_short = socket.credit < left.min(LEAST);
         // What does not fit behind others goes in one piece with the next block, but does not wait twice.
-        if is_short || room < left.min(socket.credit) && !core::mem::replace(&mut socket.held, true)
-        {
+        if room < left && !core::mem::replace(&mut socket.held, true) {
             return at;
         }
         socket.held = false;
@@ -512,7 +509,7 @@ impl Host {
                 }
             }
             (Op::Taken, Stage::Open) => {
-                socket.credit = WINDOW.min(socket.credit + head.count as usize);
+                socket.credit = SENT.min(socket.credit + head.count as usize);
             }
             (Op::End, Stage::Open) => socket.heard = true,
             (Op::Closed, _) => {

@@ -5,7 +5,7 @@ use crate::end::Stage;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sing_sdk::prelude::*;
-use sing_sockets::{FIRST, WINDOW};
+use sing_sockets::{FIRST, SENT};
 
 /// A socket of the host.
 pub struct HostSocket {
@@ -44,7 +44,7 @@ impl HostSocket {
             waiting: 0,
             taken: 0,
             window: FIRST,
-            credit: WINDOW,
+            credit: SENT,
             held: false,
             owner: None,
         }
