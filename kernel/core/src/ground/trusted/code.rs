@@ -258,7 +258,7 @@ impl Prepared {
         assert_eq!(at, base + self.placed as u64, "code in one piece");
         memory::count_code((end - self.placed) as u64);
         self.placed = end;
-        Some(false)
+        Some(end == self.code.len() && self.preparation.locate(base))
     }
 
     /// Removes the code from the arena again, as it would block other loads.

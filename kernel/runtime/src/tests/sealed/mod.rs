@@ -83,6 +83,12 @@ fn template(m: Meta) -> Arc<Template> {
     template_at(m, BASE).unwrap()
 }
 
+/// The template of a checked image.
+fn finished(preparation: Preparation) -> Arc<Template> {
+    // SAFETY: no code runs in these tests.
+    unsafe { preparation.finish(BASE) }.unwrap()
+}
+
 fn refusal(change: impl FnOnce(&mut Meta)) -> String {
     let mut m = sample();
     change(&mut m);

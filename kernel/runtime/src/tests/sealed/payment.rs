@@ -301,8 +301,7 @@ fn where_the_code_lies_is_told_to_the_records_in_pieces_and_anew_for_another_pla
         let pieces = (1..).find(|_| preparation.locate(BASE)).unwrap();
         assert_eq!(pieces, 3);
         assert!(preparation.locate(BASE));
-        // SAFETY: no code runs in these tests.
-        let t = unsafe { preparation.finish(BASE) }.unwrap();
+        let t = finished(preparation);
         let places = t.sealed.funcs.iter().zip(0..);
         assert!(places.clone().all(|(f, i)| f.code == BASE + i / 16));
         assert_eq!(places.count(), MANY as usize);

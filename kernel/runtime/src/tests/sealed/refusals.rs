@@ -339,7 +339,6 @@ fn nothing_is_checked_twice_nor_left_out_in_steps() {
     }
     assert!(steps > 10, "{steps} steps");
     assert!(preparation.has_main());
-    // SAFETY: no code runs in these tests.
-    let t = unsafe { preparation.finish(BASE) }.unwrap();
+    let t = finished(preparation);
     assert_eq!((t.main(), t.code()), (Some(BASE), BASE..BASE + 4096));
 }
