@@ -10,6 +10,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 sing_embed::contract!("../tests/sips/talker/talker.contract");
+sing_embed::contract!("../system/contracts/entropy.contract");
 
 use TalkContract::imp::{Fetching as Fetched, Start_Add, Start_Count, Start_Draw, Start_Misbehave};
 use TalkContract::{Fetching, Imp, Start};
@@ -416,6 +417,52 @@ fn blocks_are_paid_for_by_who_has_them() {
         };
         assert_eq!(bytes.len(), 1 << 20);
         peer = next;
+    }
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn a_part_of_a_block_keeps_nothing_of_its_process() {
+    let _turn = turn();
+    let mut options = Options::default();
+    options.memory = Some(64 << 20);
+    let system = System::with(&image(), &options).unwrap();
+    // The last byte of 2 MiB each: all of them would be more than the system has.
+    let mut held = Vec::new();
+    for number in 0..100 {
+        let shares = number % 2 == 0;
+        let fetched = connect(&system).call_part(2 << 20, (2 << 20) - 1, shares);
+        let Fetched::Data(bytes, _, _) = fetched.unwrap() else {
+            panic!("it has no room after {number} parts");
+        };
+        assert_eq!(bytes.len(), 1);
+        held.push(bytes);
+    }
+    // A copy is what it was, and as long as one may be.
+    let offset = (2 << 20) - MOST_ANSWER as u32;
+    let fetched = connect(&system).call_part(2 << 20, offset, true);
+    let Fetched::Data(bytes, _, _) = fetched.unwrap() else {
+        panic!("it has no room");
+    };
+    assert_eq!(bytes.len(), MOST_ANSWER);
+    assert!(bytes.iter().all(|byte| *byte == 0));
+    let reason = not_made(connect(&system).call_part(3 << 20, 1 << 20, false));
+    assert!(reason.contains("divided"), "{reason}");
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn the_host_can_be_the_source_of_random_bytes() {
+    let _turn = turn();
+    let mut options = Options::default();
+    options.memory = Some(32 << 20);
+    let system = System::with(&image(), &options).unwrap();
+    // Each would leave a channel and an account behind, if the kernel had the same endpoint, too.
+    let talker = system.program("talker");
+    for _ in 0..20_000 {
+        let source: EntropyContract::Exp<'_, EntropyContract::Ready> =
+            talker.connect("random").unwrap();
+        drop(source);
     }
 }
 

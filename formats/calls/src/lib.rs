@@ -171,7 +171,8 @@ pub struct Request<'r> {
     /// The arguments of that process behind its name: each a little-endian `u32` length and bytes; [`WORDS`] in
     /// [`WORD_BYTES`] at the most.
     pub arguments: &'r [u8],
-    /// The bytes of a call, or of the blocks of a message: one at least in each, and [`MOST`] at the most.
+    /// The bytes of a call, [`MOST`] at the most, or of the blocks of a message, [`ANSWER`] together at the most: one
+    /// at least in each.
     pub bytes: &'r [u8],
 }
 

@@ -297,6 +297,7 @@ impl Port {
     /// Hands the system a request, in the process that it is in, and tells nobody.
     fn put_in(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
         self.own.get_or_init(|| Arc::downgrade(self));
+        assert!(asked.op != Op::Free, "a block is given back by what has it");
         let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
         state.last += 1;
@@ -330,6 +331,7 @@ impl Port {
         if state.ended.is_some() {
             return;
         }
+        assert!(op != Op::Free, "a block is given back by what has it");
         if op == Op::Cancel {
             state.take(number);
         }
@@ -359,7 +361,8 @@ impl Port {
         }
         drop(state);
         if many && !ended {
-            self.interrupt();
+            // Nobody waits for it: where Linux refuses the signal, the next request brings it.
+            self.baton.kick();
         }
         self.loans.returned();
     }
@@ -448,12 +451,13 @@ impl Port {
     }
 }
 
-impl Callers for Port {
-    fn waits(&self) -> bool {
+/// What the kernel alone does, as [`OfKernel`] says.
+impl Port {
+    pub(crate) fn waits(&self) -> bool {
         self.is_due()
     }
 
-    fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool {
+    pub(crate) fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool {
         let mut state = locked(&self.state);
         let first = state.waiting.pop_front();
         if state.waiting.is_empty() {
@@ -472,7 +476,13 @@ impl Callers for Port {
         true
     }
 
-    fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8])) {
+    pub(crate) fn answer(
+        &self,
+        id: u64,
+        outcome: Outcome,
+        len: usize,
+        read: &mut dyn FnMut(&mut [u8]),
+    ) {
         self.put(id, outcome, || {
             let mut bytes = vec![0; len];
             read(&mut bytes);
@@ -480,7 +490,7 @@ impl Callers for Port {
         });
     }
 
-    fn message(&self, id: u64, index: u32, words: &[Given]) -> bool {
+    pub(crate) fn message(&self, id: u64, index: u32, words: &[Given]) -> bool {
         let own = self.own.get().and_then(Weak::upgrade);
         let Some((place, own)) = self.take(id).zip(own) else {
             return false;
@@ -495,14 +505,44 @@ impl Callers for Port {
         true
     }
 
-    fn random(&self, bytes: &mut [u8]) -> bool {
+    pub(crate) fn random(&self, bytes: &mut [u8]) -> bool {
         bytes
             .chunks_mut(entropy::MOST)
             .all(|piece| entropy::draw(piece) == piece.len())
     }
 
-    fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>) {
+    pub(crate) fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>) {
         self.put(id, outcome, || text.to_string().into_bytes());
+    }
+}
+
+/// The kernel's side of a port. Nobody else has one: whoever gives the host a message says where the host may
+/// read, and until when.
+pub(crate) struct OfKernel(pub(crate) Arc<Port>);
+
+impl Callers for OfKernel {
+    fn waits(&self) -> bool {
+        self.0.waits()
+    }
+
+    fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool {
+        self.0.next(serve)
+    }
+
+    fn answer(&self, id: u64, outcome: Outcome, len: usize, read: &mut dyn FnMut(&mut [u8])) {
+        self.0.answer(id, outcome, len, read);
+    }
+
+    fn message(&self, id: u64, index: u32, words: &[Given]) -> bool {
+        self.0.message(id, index, words)
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> bool {
+        self.0.random(bytes)
+    }
+
+    fn say(&self, id: u64, outcome: Outcome, text: fmt::Arguments<'_>) {
+        self.0.say(id, outcome, text);
     }
 }
 

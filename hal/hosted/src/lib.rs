@@ -38,6 +38,7 @@ mod wakers;
 mod wide;
 
 use baton::{Baton, baton};
+use calls::OfKernel;
 pub use calls::{Asked, Held, Lent, Message, Pending, Port, Reply, Word};
 use clock::{Clock, Noted};
 use code::Code;
@@ -240,6 +241,8 @@ pub struct HostedHal {
     perf: Option<perf::Map>,
     /// Where calls come in, if it is inside a program that does other things, too.
     port: Option<Arc<Port>>,
+    /// The same, as the kernel has it.
+    callers: Option<OfKernel>,
     /// The last to go: until then, handlers find the machine.
     signals: Mutex<Option<signals::beside::Signals>>,
 }
@@ -331,6 +334,7 @@ impl HostedHal {
             preempts: !config.without_preemption,
             perf,
             port: inside.map(|inside| Arc::clone(&inside.port)),
+            callers: inside.map(|inside| OfKernel(Arc::clone(&inside.port))),
             signals: Mutex::new(own),
         }));
         HOSTED.store(made, Release);
@@ -433,7 +437,7 @@ unsafe impl Hal for HostedHal {
     }
 
     fn callers(&self) -> Option<&dyn Callers> {
-        self.port.as_deref().map(|port| port as &dyn Callers)
+        self.callers.as_ref().map(|callers| callers as &dyn Callers)
     }
 
     fn held(&self) -> u64 {

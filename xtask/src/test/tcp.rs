@@ -26,7 +26,7 @@ struct Case {
     killed: bool,
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 6] = [
     Case {
         machine: Machine::Microvm,
         e1000: false,
@@ -47,6 +47,16 @@ const CASES: [Case; 4] = [
         e1000: false,
         killed: false,
     },
+    Case {
+        machine: Machine::Q35,
+        e1000: true,
+        killed: false,
+    },
+    Case {
+        machine: Machine::Q35,
+        e1000: true,
+        killed: true,
+    },
 ];
 
 /// On the emulated PCs.
@@ -59,7 +69,11 @@ pub fn pc(run: &Run) -> Result<Report> {
         } else {
             ""
         };
-        let name = format!("connections on {}{killed}", case.machine.name());
+        let (card, driver, service) = match case.e1000 {
+            true => (" by an e1000", "e1000", "nic2"),
+            false => ("", "virtio-net", "nic0"),
+        };
+        let name = format!("connections on {}{card}{killed}", case.machine.name());
         if !run.wants(&name) {
             continue;
         }
@@ -71,10 +85,9 @@ pub fn pc(run: &Run) -> Result<Report> {
         let mut kernel = Kernel::prepare(&run.project, case.machine, Acceleration::Emulated)?;
         kernel.networks = vec![network];
         // The program in the machine sends back what comes, and then connects to the host.
-        let kill = if case.killed {
-            "sleep 0.3; kill virtio-net;"
-        } else {
-            ""
+        let kill = match case.killed {
+            true => format!("sleep 0.3; kill {driver};"),
+            false => String::new(),
         };
         let script = format!(
             "connections echo {PORT} & sleep 0.2; echo ready; {kill} wait; \
@@ -85,8 +98,11 @@ pub fn pc(run: &Run) -> Result<Report> {
         let talked = talk(&mut session, deadline, inward, &host);
         let (output, ended) = session.finish(deadline);
         let judged = talked.map_err(|e| format!("{e:#}")).and_then(|()| {
-            let killed = if case.killed { "nic0: killed" } else { "" };
-            let whole = ["from outside\n", "connection refused\n", "swept\n", killed];
+            let killed = match case.killed {
+                true => format!("{service}: killed"),
+                false => String::new(),
+            };
+            let whole = ["from outside\n", "connection refused\n", "swept\n", &killed];
             match whole.iter().find(|w| !output.contains(**w)) {
                 Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
                 None => Ok(()),

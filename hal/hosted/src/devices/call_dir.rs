@@ -320,7 +320,6 @@ impl GivenDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sing_kernel::hal::Callers;
     use sing_p9::{HEAD, NO_TAG, VERSION};
     use std::fs;
     use std::path::PathBuf;

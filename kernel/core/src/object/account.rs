@@ -352,7 +352,7 @@ impl Account {
 
     /// Whether its reserve would stay intact if it were charged `bytes`: messages from others must
     /// not exhaust the memory that its SIP needs to go on.
-    fn keeps_reserve(&self, bytes: u64) -> bool {
+    pub(crate) fn keeps_reserve(&self, bytes: u64) -> bool {
         let rest = self.limit.load(Relaxed).saturating_sub(self.charged());
         rest >= bytes.saturating_add(self.reserve())
     }

@@ -11,8 +11,8 @@ use sing_sdk::prelude::*;
 use sing_sdk::share::SYSTEM;
 use sing_sdk::time::uptime;
 
-/// Where the card is.
-const PATH: &str = "/dev/nic0";
+/// Where cards are, the one that is preferred first: the first virtio card, and an e1000.
+pub const PATHS: [&str; 2] = ["/dev/nic0", "/dev/nic2"];
 /// Between two looks for a card that was not there, or has gone. While the driver does not answer
 /// the pause doubles, up to [`LONG`]: clients wait during each look.
 pub const LOOK: Duration = Duration::from_secs(1);
@@ -29,14 +29,22 @@ fn pause(before: Duration, error: Option<&Error>) -> Duration {
 }
 
 impl Network {
-    /// Looks for a card, if there is none yet, and it is time.
+    /// Looks for a card, if there is none yet, and it is time. The first that there is remains the one: also
+    /// one whose driver does not answer now is waited for.
     pub fn seek(&mut self) {
         let recently = self.sought.is_some_and(|then| uptime() - then < self.pause);
         if self.card.is_some() || recently {
             return;
         }
         let mut card = Card::default();
-        let found = card.connect(&mut self.names, PATH);
+        let mut found = Err(Error::NotFound);
+        for path in PATHS {
+            self.at = path;
+            found = card.connect(&mut self.names, path);
+            if !matches!(found, Err(Error::NotFound)) {
+                break;
+            }
+        }
         self.sought = Some(uptime());
         self.pause = pause(self.pause, found.as_ref().err());
         if let Ok(mac) = found {
@@ -57,7 +65,7 @@ impl Network {
             return;
         };
         let found = match self.links[link].card() {
-            Some(card) => card.connect(&mut self.names, PATH),
+            Some(card) => card.connect(&mut self.names, self.at),
             None => return,
         };
         self.links[link].ask_routers();

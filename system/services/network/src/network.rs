@@ -117,6 +117,8 @@ pub struct Network {
     /// The link of the card, and when to look for the card again that has gone.
     pub card: Option<usize>,
     pub again: Option<Duration>,
+    /// Where it is.
+    pub at: &'static str,
     /// The slots of its driver's channels, while a request is under way on each.
     pub receiving: Option<u32>,
     pub sending: Option<u32>,
@@ -173,6 +175,7 @@ impl Network {
             sending: None,
             sought: None,
             pause: cards::LOOK,
+            at: cards::PATHS[0],
             host: Host::default(),
             hosted: false,
             look_for_host: Some(Duration::ZERO),

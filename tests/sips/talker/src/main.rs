@@ -15,6 +15,7 @@ sing_sdk::manifest! {
         talk: optional TalkContract.Exp:Start,
         fetched: optional TalkContract.Exp:Fetching,
         asks: optional TalkContract.Imp:Start,
+        random: optional EntropyContract.Imp:Ready,
     },
     memory: 4 MiB,
 }
@@ -36,6 +37,20 @@ fn give(length: usize, fetching: Fetching) -> Idle {
         sum = sum.wrapping_add(u32::from(value));
     }
     fetching.send_data(bytes, sum)
+}
+
+/// Gives a part of a block whose rest it keeps.
+fn part(length: usize, offset: usize, shares: bool, fetching: Fetching) -> Result<Idle, Error> {
+    let Ok(bytes) = Vector::<u8>::new(length) else {
+        return Ok(fetching.send_nothing());
+    };
+    let mut whole = bytes.into_block();
+    let part = match shares {
+        true => whole.share(offset..length)?,
+        false => whole.split(offset)?,
+    };
+    core::mem::forget(whole);
+    Ok(fetching.send_data(Vector::from_block(part), offset as u32))
 }
 
 fn draw(
@@ -120,6 +135,9 @@ fn main(_: Arguments) -> Result<(), Error> {
             }
             Asked::Broken(next) => next.call_sum(-1),
             Asked::Fetch(length, fetching) => give(length as usize, fetching).recv(),
+            Asked::Part(length, offset, shares, fetching) => {
+                part(length as usize, offset as usize, shares, fetching)?.recv()
+            }
             Asked::Cut(bytes, offset, fetching) => {
                 let bytes = bytes.to_vec();
                 let rest = &bytes[offset as usize..];

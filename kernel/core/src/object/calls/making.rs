@@ -3,11 +3,11 @@
 
 use crate::ground::contract::Contract;
 use crate::ground::image::{self, Found, Installed, Unavailable};
-use crate::ground::work::PIECE;
+use crate::ground::work::{PIECE, Work};
 use crate::object::account::Account;
 use crate::object::calls::chance;
 use crate::object::channel::{self, Channel};
-use crate::object::exheap;
+use crate::object::exheap::{self, Allocation};
 use crate::object::sip::{self, Making, Sip};
 use core::fmt;
 use sing_abi::entry::Privilege;
@@ -94,6 +94,7 @@ pub(super) enum Why {
     OtherVersion,
     NotForHosts,
     Held,
+    NoMemory,
     TooManyAsked,
     TooManyKept,
     TooManyServe,
@@ -170,8 +171,9 @@ impl fmt::Display for WhyOf<'_> {
             ),
             Why::Held => write!(
                 f,
-                "the blocks of messages that the host program holds have {HELD} bytes with this one's; drop some first"
+                "the blocks of messages that the host program holds have {HELD} bytes with this one's; drop some first (a block that {name} has divided is copied, and has {ANSWER} bytes at the most)"
             ),
+            Why::NoMemory => f.write_str("the machine has no memory for the blocks of a message"),
             Why::TooManyAsked => write!(
                 f,
                 "{OPEN} calls are under way already; wait until one is over"
@@ -379,11 +381,13 @@ fn begin(
         Some(_) => None,
         None => chance::wanted(image),
     };
-    let random = chance.map(|(place, _)| place);
     let (place, contract, speaks) = match &request.endpoint {
         Some(endpoint) => talking(image, endpoint)?,
         None => calling(image)?,
     };
+    // Who asks for that endpoint gives the random bytes itself.
+    let chance = chance.filter(|(at, _)| *at != place);
+    let random = chance.map(|(place, _)| place);
     suffices(image, place, [serves, random])?;
     if image.stack > PIECE {
         return Err(Why::Stack(image.stack));
@@ -478,16 +482,51 @@ fn begin(
 pub(super) fn block(bytes: &[u8], account: &'static Account) -> Option<u32> {
     let len = u32::try_from(bytes.len()).ok();
     let len = len.filter(|len| (1..=ANSWER as u32).contains(len))?;
-    let cost = exheap::cost(len);
-    if !account.charge(cost) {
-        return None;
-    }
-    let Some((index, a)) = exheap::allocate(len, 0, account) else {
-        account.discharge(cost);
-        return None;
-    };
+    let (index, a) = empty(len, account)?;
     // It has as many bytes.
     let written = a.block.window().write(0, bytes);
     debug_assert!(written.is_ok());
     Some(index)
+}
+
+/// A copy of an allocation, on this account. `None` if that, or the machine, has no room, or it is longer
+/// than [`ANSWER`].
+pub(super) fn copied(from: &'static Allocation, account: &'static Account) -> Option<u32> {
+    let len = Some(from.len()).filter(|len| (1..=ANSWER as u32).contains(len))?;
+    let (index, to) = empty(len, account)?;
+    let (from, to) = (from.block.window(), to.block.window());
+    let mut piece = [0; 512];
+    let mut at = 0;
+    while at < len as usize {
+        let count = piece.len().min(len as usize - at);
+        let piece = piece.get_mut(..count).unwrap_or_default();
+        // Both have as many bytes.
+        let place = at as u32;
+        let copied = from
+            .read(place, piece)
+            .and_then(|()| to.write(place, piece));
+        debug_assert!(copied.is_ok());
+        at += count;
+    }
+    Some(index)
+}
+
+/// An allocation of this length, on this account, whose bytes are its memory's.
+fn empty(len: u32, account: &'static Account) -> Option<(u32, &'static Allocation)> {
+    let cost = exheap::cost(len);
+    if !account.charge(cost) {
+        // What its SIP has given up counts until it is freed.
+        let freed = !account.deferred.lock().is_empty();
+        if freed {
+            exheap::free_deferred(account, &mut Work::step());
+        }
+        if !freed || !account.charge(cost) {
+            return None;
+        }
+    }
+    let made = exheap::allocate(len, 0, account);
+    if made.is_none() {
+        account.discharge(cost);
+    }
+    made
 }

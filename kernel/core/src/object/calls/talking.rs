@@ -8,21 +8,23 @@
 //! - A message that the host sends is allowed in its end's state, and keeps the contract's conditions;
 //!   else nothing of it is sent. Its blocks are on the account of the process that it goes to.
 //! - A message brings the host numbers and blocks without parts: `making` refuses other contracts.
-//! - What the host holds costs [`HELD`] at the most. A message with more stays in the queue.
+//! - What the host holds costs [`HELD`] at the most, all of it: a part of what a process has divided is
+//!   copied. A message with more stays in the queue.
 //! - A block that the host holds is nobody else's, and nothing is written through other views of it:
 //!   a region of several views is read-only.
 
 use super::record::Call;
 use super::{CALLS, closing, end, say};
 use crate::ground::machine::hal;
+use crate::ground::work::Work;
 use crate::object::account::{self, Account};
 use crate::object::calls::limits::Budget;
-use crate::object::calls::making::{Speaks, Why, block};
+use crate::object::calls::making::{Speaks, Why, block, copied};
 use crate::object::channel::{self, Came, Channel, NO_BLOCK, Next, Unsaid};
 use crate::object::exheap;
 use crate::object::sip::Sip;
 use sing_abi::MAX_MESSAGE_WORDS;
-use sing_calls::{Given, HELD, MESSAGE, OPEN, Op, Outcome, Request};
+use sing_calls::{ANSWER, Given, HELD, MESSAGE, OPEN, Op, Outcome, Request};
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
 
@@ -38,6 +40,10 @@ pub(super) fn talk(index: u32, request: &Request<'_>) -> Result<(), Why> {
     else {
         return Err(Why::NoEndpoint);
     };
+    // Before anything is sent: who is told that nothing was done may do it elsewhere.
+    if request.op != Op::Send && CALLS.lock().asked as usize == OPEN {
+        return Err(Why::TooManyAsked);
+    }
     if request.op != Op::Receive {
         match send(request, channel, side, sip) {
             Ok(()) => {}
@@ -57,15 +63,10 @@ pub(super) fn talk(index: u32, request: &Request<'_>) -> Result<(), Why> {
     }
     let set = {
         let mut calls = CALLS.lock();
-        if calls.asked as usize == OPEN {
-            return Err(Why::TooManyAsked);
-        }
         let budget = Budget::since(&request.limits, call.used, sip);
         calls.ask(index, request.id, budget);
         calls.set
     };
-    // What it was refused before is not why it ends without this message.
-    sip.account().forget_refusals();
     if let Some(set) = set {
         set.add(channel, side, index);
     }
@@ -115,6 +116,11 @@ fn send(
         return Err(broken(format_args!(
             "{of}.{name} requires {}",
             condition.text
+        )));
+    }
+    if request.bytes.len() > ANSWER {
+        return Err(broken(format_args!(
+            "{of}.{name}: the blocks of a message have {ANSWER} bytes together at the most"
         )));
     }
     let mut words = [0; MAX_MESSAGE_WORDS];
@@ -193,62 +199,117 @@ pub(super) fn hear(key: u32, call: &Call, side: Side) {
         let mut due = blocks(came).peekable();
         due.peek().is_none()
             || held().is_some_and(|held| {
-                let due: u64 = due.map(|(_, a)| a.due_from(held)).sum();
-                due == 0 || held.receives(due)
+                let due = due.map(|(_, a)| price(a, held));
+                held.keeps_reserve(due.fold(0, u64::saturating_add))
             })
     };
     match channel::next(channel, side, has_room) {
         Next::Nothing => {}
         Next::Closed => end(key, closing(call)),
         Next::NoRoom => {
+            // What the host has given back counts until it is freed: with that, it is looked at again.
+            let held = CALLS.lock().held;
+            if let Some(held) = held
+                && !held.deferred.lock().is_empty()
+            {
+                exheap::free_deferred(held, &mut Work::step());
+                return;
+            }
             rest(key, channel, side, sip);
-            say(
-                call.id,
-                Outcome::NotMade,
-                format_args!("{}", Why::Held.of(sip.name())),
-            );
+            refuse(call.id, held.map_or(Why::NoMemory, |_| Why::Held), sip);
         }
         Next::Message(came) => {
             rest(key, channel, side, sip);
-            give(call.id, &came);
+            if !give(call.id, &came) {
+                refuse(call.id, Why::NoMemory, sip);
+            }
         }
     }
+}
+
+/// Tells the host why it has no message.
+fn refuse(id: u64, why: Why, sip: &'static Sip) {
+    say(id, Outcome::NotMade, format_args!("{}", why.of(sip.name())));
+}
+
+/// What a block costs the host. A part of a region that is divided is copied: the region is another's
+/// account's, which its process could leave behind for as long as the host holds a byte of it.
+fn price(a: &'static exheap::Allocation, held: &'static Account) -> u64 {
+    match a.is_part() {
+        false => a.due_from(held),
+        true if a.len() as usize <= ANSWER => exheap::cost(a.len()),
+        true => u64::MAX,
+    }
+}
+
+/// A block of a message as one of the host's: its index. `None`, where nothing has changed, if there is no
+/// memory.
+fn taken(index: u32, a: &'static exheap::Allocation, held: &'static Account) -> Option<u32> {
+    if !a.is_part() {
+        return a.take_over(held).then_some(index);
+    }
+    let copy = copied(a, held)?;
+    exheap::free(index);
+    Some(copy)
 }
 
 /// The host waits no longer for what comes here.
 fn rest(key: u32, channel: &'static Channel, side: Side, sip: &'static Sip) {
     channel.member(side).leave();
+    // What it was refused before is not why it ends without a further message.
+    sip.account().forget_refusals();
     let mut calls = CALLS.lock();
     calls.rest(key);
     calls.gave(key, sip.totals().cycles);
 }
 
-/// Gives the host a message, whose blocks it has room for.
-fn give(id: u64, came: &Came) {
+/// Gives the host a message, within what it may hold. False, with the blocks freed, if there is no memory
+/// for them.
+fn give(id: u64, came: &Came) -> bool {
     let held = CALLS.lock().held;
-    for (_, a) in blocks(came) {
-        if let Some(held) = held {
-            a.charge(held);
-        }
-    }
     let mut all = [Given::Nothing; MAX_MESSAGE_WORDS];
+    let mut whole = true;
     for ((kind, word), given) in came.words().zip(&mut all) {
         let number = channel::allocation_in(word).filter(|_| kind.is_block());
         let block = number.and_then(|number| Some((number, exheap::get(number)?)));
-        *given = match block {
-            Some((number, a)) => Given::Block {
-                number,
-                address: a.block.get().base(),
-                len: a.len(),
+        *given = match (block, held) {
+            (Some((number, a)), Some(held)) if whole => match taken(number, a, held) {
+                Some(number) => lent(number),
+                None => {
+                    exheap::free(number);
+                    whole = false;
+                    Given::Nothing
+                }
             },
-            None if kind.is_block() => Given::Nothing,
-            None => Given::Number(word),
+            (Some((number, _)), _) => {
+                exheap::free(number);
+                Given::Nothing
+            }
+            (None, _) if kind.is_block() => Given::Nothing,
+            (None, _) => Given::Number(word),
         };
     }
     let words = all.get(..came.kinds.len()).unwrap_or_default();
-    let callers = hal().callers();
+    let callers = hal().callers().filter(|_| whole);
     if !callers.is_some_and(|callers| callers.message(id, came.message, words)) {
-        blocks(came).for_each(|(index, _)| exheap::free(index));
+        for given in words {
+            if let Given::Block { number, .. } = given {
+                exheap::free(*number);
+            }
+        }
+    }
+    whole
+}
+
+/// A block of the host's, as it is told of it.
+fn lent(number: u32) -> Given {
+    match exheap::get(number) {
+        None => Given::Nothing,
+        Some(a) => Given::Block {
+            number,
+            address: a.block.get().base(),
+            len: a.len(),
+        },
     }
 }
 
@@ -263,8 +324,10 @@ pub(super) fn free(index: u32) {
 
 /// Closes the kernel's end of a channel to a process, and frees what has come there.
 pub(super) fn give_up(channel: &'static Channel, side: Side, sip: &'static Sip) {
+    // However much has come: what is beyond a step's work is left to the idle context.
+    let mut work = Work::step();
     while let Next::Message(came) = channel::next(channel, side, |_| true) {
-        blocks(&came).for_each(|(index, _)| exheap::free(index));
+        blocks(&came).for_each(|(index, _)| exheap::free_later(index, &mut work));
     }
     channel::close(channel, side, sip);
 }

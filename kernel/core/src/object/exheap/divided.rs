@@ -75,6 +75,14 @@ impl Allocation {
         }
     }
 
+    /// Whether others may have what is beside it in its region, or had it: somebody else pays for that.
+    pub(crate) fn is_part(&self) -> bool {
+        if self.portion.load(Relaxed) == 0 {
+            self.rejoin_charge();
+        }
+        self.portion.load(Relaxed) == 0
+    }
+
     /// Whether nothing can be written through it.
     pub(crate) fn is_read_only(&self) -> bool {
         self.block.is_read_only()

@@ -519,7 +519,7 @@ impl Generator<'_> {
                     let holds = holds(left.into_iter(), &up);
                     quote! {
                         if !#holds {
-                            return ::core::result::Result::Err(link.misspoken(#text));
+                            return ::core::result::Result::Err(__link.misspoken(#text));
                         }
                     }
                 }
@@ -530,11 +530,11 @@ impl Generator<'_> {
                         let __value: ::core::option::Option<#types> =
                             ::sing_embed::rt::Value::take(&mut __come.words);
                         let ::core::option::Option::Some(#names) = __value else {
-                            return ::core::result::Result::Err(link.misspoken(#text));
+                            return ::core::result::Result::Err(__link.misspoken(#text));
                         };
                     )*
                     #check
-                    ::core::result::Result::Ok(Self::#variant(#(#names,)* super::#ty::at(link)))
+                    ::core::result::Result::Ok(Self::#variant(#(#names,)* super::#ty::at(__link)))
                 }
             });
         }
@@ -547,12 +547,12 @@ impl Generator<'_> {
 
             impl<'s> #name<'s> {
                 pub(super) fn __take(
-                    link: ::sing_embed::rt::Link<'s>,
+                    __link: ::sing_embed::rt::Link<'s>,
                     mut __come: ::sing_embed::rt::Incoming<'s>,
                 ) -> ::core::result::Result<Self, ::sing_embed::Error> {
                     match __come.index {
                         #arms
-                        _ => ::core::result::Result::Err(link.misspoken(#contract)),
+                        _ => ::core::result::Result::Err(__link.misspoken(#contract)),
                     }
                 }
             }

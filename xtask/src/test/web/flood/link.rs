@@ -161,7 +161,7 @@ fn answered(frame: &[u8], heard: &Heard, server: u16) -> Option<Vec<u8>> {
     };
     count.fetch_add(1, Relaxed);
     let is_begun = std::ptr::eq(count, &heard.begun);
-    if !is_begun || to[..2] != COMPLETES || heard.completed.fetch_add(1, Relaxed) > COMPLETED {
+    if !is_begun || to[..2] != COMPLETES || heard.completed.fetch_add(1, Relaxed) >= COMPLETED {
         return None;
     }
     let own = word(42)?;
