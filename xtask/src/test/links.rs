@@ -3,7 +3,7 @@
 
 use super::link::{Link, Rates};
 use super::systems::launch;
-use super::tcp::free_port;
+use super::tcp::{free_port, tell_within};
 use super::{Report, Run};
 use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode, Programs};
@@ -12,11 +12,9 @@ use crate::network::{Network, free_address};
 use crate::system::session::Session;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
-use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long both boots and all transfers may take. What is lost again and again is sent again after
@@ -111,19 +109,6 @@ fn wait(session: &mut Session, deadline: Instant, word: &str, said: &mut String)
     bail!("the system has not said `{word}`:\n{said}")
 }
 
-/// Tells a system that waits for it at this port of the host that the other is done. It may come there
-/// only when it has given up the other's last answer, which the link has lost.
-fn end(port: u16) {
-    let deadline = Instant::now() + GIVES_UP;
-    while Instant::now() < deadline {
-        if let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
-            let _ = stream.read(&mut [0; 1]);
-            return;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn play(
     run: &Run,
     images: &[(String, std::path::PathBuf)],
@@ -149,29 +134,35 @@ fn play(
     let deadline = Instant::now() + TIME;
     let serve = format!(
         "web /mnt/web/conf & sleep 0.5; links; echo up; nc -l {data} > /mnt/got/large; \
-         nc -l {control}; kill web; wait; sweep && echo swept"
+         echo got; echo over | nc -l {control}; kill web; wait; sweep && echo swept"
     );
     let ends = [cards[0], link.ends[0]];
     let mut server = system(run, images, ends, &folder.join("server"), &serve)?;
     let mut said = String::new();
     let begun = Instant::now();
     let played = wait(&mut server, deadline, "up", &mut said).and_then(|()| {
+        let get = format!("get http://10.0.0.2:{web}/large /mnt/got/large");
+        let send = format!("cat /mnt/web/large | nc 10.0.0.2 {data}");
+        // The server gives up what is begun and not whole after five seconds, and has not heard of it then:
+        // whoever connects has lost so many frames in a row, and asks again.
         let ask = format!(
-            "ping 10.0.0.2 5; get http://10.0.0.2:{web}/large /mnt/got/large; echo status $?; \
-             cat /mnt/web/large | nc 10.0.0.2 {data}; sweep && echo swept"
+            "ping 10.0.0.2 5; {get} || {get} || {get}; echo status $?; \
+             {send} || {send} || {send}; echo sent $?; sweep && echo swept"
         );
         let ends = [cards[1], link.ends[1]];
         let client = system(run, images, ends, &folder.join("client"), &ask)?;
         let (output, ended) = client.finish(deadline);
-        end(control);
-        for word in ["status 0\n", "swept\n"] {
+        // The server comes to wait for it only when it has given up the client's last answer, if the link
+        // has lost that.
+        let told = tell_within(control, GIVES_UP);
+        for word in ["status 0\n", "sent 0\n", "swept\n"] {
             ensure!(
                 output.contains(word),
                 "no `{}`, {ended:?}\n{output}",
                 word.trim()
             );
         }
-        Ok(())
+        told
     });
     let (output, ended) = server.finish(if played.is_ok() {
         deadline

@@ -126,7 +126,12 @@ const TELLING: Duration = Duration::from_secs(30);
 /// at least a byte. Without that byte it was not heard: a listener may be about to close, which takes
 /// connections until it has.
 pub fn tell(control: u16) -> Result<()> {
-    let end = Instant::now() + TELLING;
+    tell_within(control, TELLING)
+}
+
+/// The same of a system that may take so long.
+pub fn tell_within(control: u16, time: Duration) -> Result<()> {
+    let end = Instant::now() + time;
     loop {
         // To the end: what is closed before it was read is reset.
         let mut word = Vec::new();
