@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::Utf8Error;
 
-/// What an empty text is in a block, as no block is empty: a byte that is in no UTF-8.
+/// An empty text in a block, as no block is empty: a byte that no UTF-8 has.
 const EMPTY: &[u8] = &[0xff];
 
 /// `T[] in ExHeap` that has come. One of bytes is a slice of them; others are read element by element. What

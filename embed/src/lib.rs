@@ -52,7 +52,7 @@ mod system;
 mod value;
 mod words;
 
-/// What contracts are made of. Nothing to be named by programs.
+/// The parts of which `contract!` makes a contract's types. Programs name none of them.
 #[doc(hidden)]
 pub mod rt {
     pub use crate::block::Maybe;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{image, path, start, turn, within};
+use common::{image, path, runtime, start, turn, within};
 use sing_embed::{Error, Image, MOST_ANSWER, MOST_BYTES, Options, System};
 use std::fs::Permissions;
 use std::future::Future as _;
@@ -254,11 +254,7 @@ fn a_system_can_end_under_a_call() {
 fn calls_are_futures() {
     let _turn = turn();
     let system = start();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let plugin = system.program("plugin");
         let (first, second) = (plugin.begin(b"upper a"), plugin.begin(b"upper b"));
         assert_eq!(second.await.unwrap(), b"B");
@@ -284,11 +280,7 @@ fn calls_that_nobody_waits_for_leave_none_behind() {
     let _turn = turn();
     let system = start();
     let plugin = system.program("plugin");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         for _ in 0..3 {
             let spins = plugin.begin(b"loop");
             std::thread::sleep(Duration::from_millis(20));

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{image, start, turn};
+use common::{image, runtime, start, turn};
 use sing_embed::{Access, Error, Options, Process, Program, System};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -376,11 +376,7 @@ fn nothing_outside_is_found_while_the_host_changes_names() {
 fn calls_with_directories_are_futures() {
     let _turn = turn();
     let (place, system) = (Place::new(), start());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let a = shelf(&system, &place.at("a"), Access::ReadOnly);
         let b = shelf(&system, &place.at("b"), Access::ReadOnly);
         let read = b"read\n/work\nown";

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{image, start, turn, within};
+use common::{image, runtime, start, turn, within};
 use sing_embed::{Error, Image, MOST_ANSWER, Options, System};
 use sing_image::system::{Start as Main, SystemImage};
 use std::future::Future as _;
@@ -560,11 +560,7 @@ fn eight_threads_end_conversations_anywhere() {
 fn receives_are_futures() {
     let _turn = turn();
     let system = start();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let (first, second) = (connect(&system), connect(&system));
         let (first, second) = (
             first.begin_call_add(1, false),

@@ -61,7 +61,7 @@ struct Scheduler {
     ready: Vec<Inst>,
 }
 
-/// What operations are here.
+/// An operation, as the scheduler sees it.
 #[derive(Clone, Copy, Default)]
 struct Kind {
     /// Whether it has no effects.

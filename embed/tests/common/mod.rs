@@ -32,3 +32,9 @@ pub fn start() -> System {
 pub fn within(program: Program<'_>, milliseconds: u64) -> Program<'_> {
     program.deadline(Duration::from_millis(milliseconds))
 }
+
+/// An executor of somebody else's, on this thread.
+pub fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().build().unwrap()
+}

@@ -172,6 +172,14 @@ fn datagrams(port: u16) -> udp::Socket<'static> {
     socket
 }
 
+/// The port for the next connection, of those from the first to before the end.
+fn port_after(port: u16, (first, end): (u16, u16)) -> u16 {
+    match port + 1 < end {
+        true => port + 1,
+        false => first,
+    }
+}
+
 fn stream() -> tcp::Socket<'static> {
     let buffer = || tcp::SocketBuffer::new(vec![0; 1 << 14]);
     let mut socket = tcp::Socket::new(buffer(), buffer());

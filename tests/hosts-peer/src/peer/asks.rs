@@ -1,7 +1,7 @@
 //! A good client of the guest's web server: asks for a page again and again, and prints a line for each
 //! that has come, with the microseconds and the attempts that it took.
 
-use super::{GUEST, stream};
+use super::{GUEST, port_after, stream};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
 use std::io::Write;
@@ -56,11 +56,7 @@ impl Asks {
                 return;
             }
             socket.abort();
-            self.local = if self.local + 1 < PORTS.1 {
-                self.local + 1
-            } else {
-                PORTS.0
-            };
+            self.local = port_after(self.local, PORTS);
             let to = (GUEST, self.port);
             // Without a way there is another attempt later.
             if socket.connect(interface.context(), to, self.local).is_ok() {
@@ -95,11 +91,7 @@ impl Asks {
         }
         // Refused, reset or forgotten: at once again, as who waits for a page does.
         socket.abort();
-        self.local = if self.local + 1 < PORTS.1 {
-            self.local + 1
-        } else {
-            PORTS.0
-        };
+        self.local = port_after(self.local, PORTS);
         let to = (GUEST, self.port);
         let _ = socket.connect(interface.context(), to, self.local);
         self.since = Some([first, now]);

@@ -1,7 +1,7 @@
 //! Pages of the guest that a client of this machine asks for: they cross the card twice, once in
 //! each direction.
 
-use super::{GUEST, stream};
+use super::{GUEST, port_after, stream};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
 use std::time::{Duration, Instant};
@@ -76,11 +76,7 @@ impl Errand {
         if !asked.connected {
             socket.abort();
             let port = self.next_port;
-            self.next_port = if port + 1 >= PORTS.1 {
-                PORTS.0
-            } else {
-                port + 1
-            };
+            self.next_port = port_after(port, PORTS);
             asked.connected = true;
             if socket
                 .connect(interface.context(), (GUEST, asked.port), port)

@@ -2,7 +2,7 @@
 //! Without that byte it was not heard, and is told again: a listener may be about to close, which takes
 //! connections until it has.
 
-use super::{GUEST, stream};
+use super::{GUEST, port_after, stream};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp;
 use std::io::Write;
@@ -59,11 +59,7 @@ impl Tells {
                 return;
             }
             socket.abort();
-            self.local = if self.local + 1 < PORTS.1 {
-                self.local + 1
-            } else {
-                PORTS.0
-            };
+            self.local = port_after(self.local, PORTS);
             // Without a way there is another attempt later.
             match socket.connect(interface.context(), (GUEST, port), self.local) {
                 Ok(()) => self.since = Some(now),
