@@ -12,6 +12,7 @@ use sing_sdk::contracts::Refusal;
 use sing_sdk::path;
 use sing_sdk::walk::{Directories, Entry};
 
+pub mod grace;
 pub mod origin;
 pub mod union;
 pub mod watched;

@@ -143,6 +143,7 @@ impl Server {
                 return Err((Refusal::NoResources, provider));
             }
         }
+        self.has_registered(who.0);
         self.watchers.changed(path);
         self.subscribe_all();
         Ok(())
@@ -170,6 +171,7 @@ impl Server {
             return Err(Refusal::NoResources);
         }
         self.tree.register(path, Node::Link(who, target.into()));
+        self.has_registered(who.0);
         self.watchers.changed(path);
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::succession::{self, REGISTRAR};
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
+use nameserver::grace::Grace;
 use nameserver::{HOPS, Tree, follow, origin};
 use sing_sdk::path;
 use sing_sdk::prelude::*;
@@ -84,8 +85,8 @@ pub struct Server {
     pub(crate) shares: Shares,
     /// The accounts of answers that may not have been received yet, by origin.
     answers: Shares,
-    /// Until then names may be missing, as a predecessor has ended ([`crate::succession`]).
-    pub(crate) grace: Option<Duration>,
+    /// While names may be missing, as a predecessor has ended ([`crate::succession`]).
+    pub(crate) grace: Option<Grace>,
 }
 
 impl Server {

@@ -5,16 +5,14 @@
 //! more, and whoever registered finds the channel closed; what was on its way to a service has
 //! arrived or is closed; what was looked for is to be asked again.
 //!
-//! For a while ([`GRACE`]) names are missing that are about to be registered again, so that those who
-//! ask for them are told to ask again ([`Refusal::Again`]). At first ([`HOLD_BACK`]) only the system's
-//! own programs register, the service manager above all: no other takes the name of one of its
-//! services.
+//! For a while ([`nameserver::grace`]) names are missing that are about to be registered again, so that
+//! those who ask for them are told to ask again ([`Refusal::Again`]).
 
 use crate::budget;
 use crate::server::{Server, Who};
 use NamespaceContract::{Exp, Imp};
-use core::time::Duration;
 use nameserver::Node;
+use nameserver::grace::Grace;
 use sing_sdk::door;
 use sing_sdk::legacy;
 use sing_sdk::path;
@@ -22,11 +20,6 @@ use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
 use sing_sdk::share::SYSTEM;
 use sing_sdk::time;
-
-/// For how long after a restart names may still be missing.
-pub const GRACE: Duration = Duration::from_millis(500);
-/// For how long only the system's own programs register.
-pub const HOLD_BACK: Duration = Duration::from_millis(100);
 
 /// The number under which the channel to the boot files is left; an origin is smaller.
 const BOOT: u32 = u32::MAX;
@@ -117,7 +110,8 @@ impl Server {
         if legacy.boot.is_none() && legacy.clients.is_empty() {
             return;
         }
-        self.grace = Some(time::uptime() + GRACE);
+        let has_manager = legacy.clients.iter().any(|(tag, _)| *tag == REGISTRAR);
+        self.grace = Some(Grace::new(time::uptime(), has_manager));
         self.expect_root();
         // All origins are known before new clients get numbers.
         let mut clients = legacy.clients;
@@ -151,13 +145,23 @@ impl Server {
 
     /// Whether names may be missing that are about to be registered again.
     pub(crate) fn in_grace(&mut self) -> bool {
-        self.grace = self.grace.filter(|until| time::uptime() < *until);
+        let now = time::uptime();
+        self.grace.take_if(|grace| grace.is_over(now));
         self.grace.is_some()
     }
 
     /// Whether a client must wait with registering until the system's own services are there again.
-    pub(crate) fn has_to_wait(&mut self, (client, origin): Who) -> bool {
-        let over = |until: Duration| time::uptime() + GRACE >= until + HOLD_BACK;
-        origin != SYSTEM && client != 0 && self.in_grace() && !self.grace.is_some_and(over)
+    pub(crate) fn has_to_wait(&self, (client, origin): Who) -> bool {
+        let holds_back = |grace: &Grace| grace.holds_back(time::uptime());
+        origin != SYSTEM && client != 0 && self.grace.as_ref().is_some_and(holds_back)
+    }
+
+    /// Notes that a client has registered a name or made a link.
+    pub(crate) fn has_registered(&mut self, client: u32) {
+        if self.clients.is_registrar(client)
+            && let Some(grace) = &mut self.grace
+        {
+            grace.registered(time::uptime());
+        }
     }
 }

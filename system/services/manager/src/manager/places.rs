@@ -12,9 +12,10 @@ const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 impl Manager {
-    /// A name's channel is closed: it is registered again when all that has come is heard.
+    /// A name's channel is closed: it is registered again when all that has come is heard, also if
+    /// there is one that somebody else has, which is tried again later.
     pub(super) fn lost_a_name(&mut self, now: Duration) {
-        self.again.get_or_insert((now, FIRST_WAIT));
+        self.again = Some((now, FIRST_WAIT));
     }
 
     /// Registers all names again that are lost, if it is time; returns when it is, if any are still
