@@ -9,7 +9,7 @@
 //! waited for as the request does it: of a service that holds its channel open and never answers,
 //! `call_` waits for ever.
 
-use crate::contracts::{NamespaceContract, ServiceContract};
+use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
 use crate::names::Names;
 use crate::prelude::switch_receive;
 use crate::rt::{Closed, Text};
@@ -137,9 +137,29 @@ pub(crate) fn bind_until(
     let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, service);
     switch_receive! {
         case binding.AckBind() as _ => Ok(()),
-        case binding.NakBind(_reason, _exp) as _ => Err(Error::NotFound),
+        case binding.NakBind(reason, _exp) as _ => Err(reason.into()),
         case binding.ChannelClosed() => Err(Error::Closed),
         deadline end => Err(Error::Timeout),
+    }
+}
+
+/// Makes an attempt, and further ones until `end`, a time of [`crate::time::uptime`], as long as each fails
+/// only because the name server or the service was started again meanwhile.
+pub(crate) fn until<T>(
+    end: Duration,
+    mut attempt: impl FnMut() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut wait = FIRST_WAIT;
+    loop {
+        let outcome = attempt();
+        let left = end.saturating_sub(time::uptime());
+        match outcome {
+            Err(Error::Closed | Error::Refused(Refusal::Again)) if !left.is_zero() => {
+                time::sleep(wait.min(left));
+                wait = (wait * 2).min(LONGEST_WAIT);
+            }
+            outcome => return outcome,
+        }
     }
 }
 

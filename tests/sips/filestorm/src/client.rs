@@ -20,7 +20,9 @@ pub fn again<T>(mut what: impl FnMut() -> Result<T, Error>) -> Result<T, Error> 
     let start = time::uptime();
     loop {
         match what() {
-            Err(Error::Closed | Error::NotFound) if time::uptime() - start < PATIENCE => {
+            Err(Error::Closed | Error::NotFound | Error::Refused(Refusal::Again))
+                if time::uptime() - start < PATIENCE =>
+            {
                 time::sleep(Duration::from_millis(1));
             }
             outcome => return outcome,

@@ -44,7 +44,11 @@ fn again<T>(mut what: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let end = time::uptime() + PATIENCE;
     loop {
         match what() {
-            Err(Error::Closed | Error::NotFound) if time::uptime() < end => time::sleep(PAUSE),
+            Err(Error::Closed | Error::NotFound | Error::Refused(Refusal::Again))
+                if time::uptime() < end =>
+            {
+                time::sleep(PAUSE)
+            }
             outcome => return outcome,
         }
     }
