@@ -39,8 +39,8 @@ pub enum Wish {
 pub trait Services {
     /// The position of a service.
     fn find(&self, name: &str) -> Option<usize>;
-    /// State, process, restarts, nanoseconds in this state, reason.
-    fn status(&self, service: usize) -> (ServiceState, u32, u32, u64, String);
+    /// State, process, restarts, nanoseconds in this state, reason; as they are now.
+    fn status(&mut self, service: usize) -> (ServiceState, u32, u32, u64, String);
     /// The processes of all services that run.
     fn processes(&self) -> Vec<ServiceProcess>;
     /// Does what a client wants.
@@ -144,7 +144,7 @@ fn named(name: &Text, services: &impl Services) -> Option<usize> {
 
 fn inform(
     channel: ServicesContract::Exp<ServicesContract::Ready>,
-    services: &impl Services,
+    services: &mut impl Services,
 ) -> Option<ServicesContract::Exp<ServicesContract::Ready>> {
     use ServicesContract::exp::Ready as Request;
     Some(match channel.recv() {

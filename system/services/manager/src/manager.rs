@@ -400,8 +400,11 @@ impl Manager {
             }
         };
         service.enter(state, now);
-        if how == How::Failed {
-            service.log(now, &format!("{reason}; {follows}"));
+        let line = format!("{reason}; {follows}");
+        match how {
+            How::Failed if state == State::Failed => service.log_at_once(now, &line),
+            How::Failed => service.log(now, &line),
+            How::Clean => {}
         }
         self.pass(i, now);
         if self.services[i].plan.service.dependants == Dependants::Stop {

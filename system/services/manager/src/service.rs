@@ -192,6 +192,11 @@ impl Service {
             self.unlogged = self.unlogged.saturating_add(1);
             return;
         }
+        self.log_at_once(now, text);
+    }
+
+    /// Puts a line into the log that does not come again: what it says needs a person.
+    pub fn log_at_once(&mut self, now: Duration, text: &str) {
         let name = &self.plan.service.name;
         match core::mem::take(&mut self.unlogged) {
             0 => sing_sdk::log!("{name}: {text}"),

@@ -102,6 +102,14 @@ impl Manager {
 }
 
 impl Manager {
+    /// Notes the end of a service's process, if it has ended and nobody has noticed yet: its clients are
+    /// told, and get, what is true now.
+    fn notice_end(&mut self, at: usize, now: Duration) {
+        if at < self.services.len() {
+            self.ended(at, now);
+        }
+    }
+
     /// The ward at a position behind the services.
     pub(super) fn ward(&self, at: usize) -> Option<Ward> {
         let at = at.checked_sub(self.services.len())?;
@@ -117,8 +125,9 @@ impl Services for Manager {
         service.or_else(|| ward().map(|at| self.services.len() + at))
     }
 
-    fn status(&self, service: usize) -> (ServiceState, u32, u32, u64, String) {
+    fn status(&mut self, service: usize) -> (ServiceState, u32, u32, u64, String) {
         let now = time::uptime();
+        self.notice_end(service, now);
         if let Some(ward) = self.ward(service) {
             let time = now.saturating_sub(ward.since).as_nanos() as u64;
             return (
@@ -163,6 +172,7 @@ impl Services for Manager {
             }
             return Ok(());
         }
+        self.notice_end(i, now);
         let runs = self.services[i].child.is_some();
         match wish {
             Wish::Start if runs => return Err(ServiceRefusal::SoAlready),
