@@ -92,7 +92,27 @@ impl Storm {
             let _ = self.manager.start(name);
             wait_for(&mut self.manager, name, |s| s.state == ServiceState::Up)?;
         }
-        Pages::new(&mut self.manager.names, self.port, &self.far).all()
+        let pages = Pages::new(&mut self.manager.names, self.port, &self.far).all();
+        pages.inspect_err(|_| self.tell())
+    }
+
+    /// Says how the services are, and which names there are.
+    fn tell(&mut self) {
+        for name in &self.services {
+            match self.manager.status(name) {
+                Ok(s) => println!(
+                    "webstorm: {name}: {:?}, process {}, {}",
+                    s.state, s.process, s.reason
+                ),
+                Err(error) => println!("webstorm: {name}: {error}"),
+            }
+        }
+        match self.manager.names.list("/") {
+            Ok(all) => all
+                .iter()
+                .for_each(|found| println!("webstorm: {}", found.path)),
+            Err(error) => println!("webstorm: /: {error}"),
+        }
     }
 
     /// The process of a service or a program, if it has one now.
