@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::entry::Privilege;
 use sing_abi::names::{SECTION_MANIFEST, SECTION_PARAMETERS};
-use sing_image::manifest::{MOST_NAMES, Manifest, Side};
+use sing_image::manifest::{MOST_DEADLINE, MOST_NAMES, Manifest, Side};
 use sing_image::parameters::{self, Parameter};
 use sing_image::plan::NAMESPACE;
 use std::collections::HashSet;
@@ -92,6 +92,12 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
                 "there is no privilege {privilege:?}; there are {known}"
             ));
         }
+    }
+    if manifest.deadline > MOST_DEADLINE {
+        return Err(format!(
+            "the deadline of {} ms is too long: {MOST_DEADLINE} ms at most, or none",
+            manifest.deadline
+        ));
     }
     parameters::check(manifest.parameters.as_deref().unwrap_or_default()).map_err(|e| e.message)?;
     let mut names = HashSet::new();

@@ -18,6 +18,8 @@ pub const DEFAULT_BUDGET: u64 = 64 << 20;
 const DEFAULT_STACK: u64 = 40 << 10;
 /// Part of a stack that SIP code never uses: kernel entries and interrupt frames need it.
 pub const STACK_RESERVE: u64 = 24 << 10;
+/// The longest deadline for a request, in milliseconds: an hour.
+pub const MOST_DEADLINE: u32 = 3_600_000;
 /// Bytes that the kernel's records of a SIP and its first thread cost at least.
 pub const LEAST_RECORDS: u64 = 1024;
 
@@ -226,6 +228,10 @@ pub struct Manifest {
     /// Stack of each thread in bytes. 0: the system's default.
     #[serde(default)]
     pub stack: u32,
+    /// The most time that the program may take to answer one request, in milliseconds, for those
+    /// who have requests answered by processes of it. 0: none stated.
+    #[serde(default)]
+    pub deadline: u32,
     /// Whether a mutable global of the module may be the pointer of a stack in its memory. Only the
     /// author of a hand-written module can rule that out; it matters if there are threads, each of
     /// which needs a stack of its own.
@@ -247,8 +253,7 @@ pub struct Manifest {
     /// The services that it uses. The start order is inferred from both.
     #[serde(default)]
     pub uses: Vec<Used>,
-    /// What may stand behind its name on a command line; `None` if it does not say. The last field:
-    /// images that were made before it lack it (`elf::Sections::manifest`).
+    /// What may stand behind its name on a command line; `None` if it does not say.
     #[serde(default)]
     pub parameters: Option<Vec<Parameter>>,
 }

@@ -472,10 +472,10 @@ pub struct CtxLayout {
     pub tag_imports: u32,
 }
 
-/// The version of the layout of [`Meta`], which precedes it. It counts up when the layout changes:
-/// an image of another version is then told from a broken one. The first byte of images without
+/// The version of the layout of [`Meta`], which precedes it, and of the manifest. It counts up when
+/// either changes: an image of another version is then told from a broken one. The first byte of images without
 /// such a number is the version of the ABI, 1.
-pub const LAYOUT: u32 = 2;
+pub const LAYOUT: u32 = 3;
 
 /// All tables of a compiled module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

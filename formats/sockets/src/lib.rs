@@ -233,12 +233,11 @@ impl Head {
         bytes
     }
 
-    /// Reads the first message: its head, its data, and what is behind it.
+    /// Reads a head.
     ///
     /// # Errors
-    /// [`Malformed`] if there is none, or its data are not all there.
-    pub fn split(bytes: &[u8]) -> Result<(Head, &[u8], &[u8]), Malformed> {
-        let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(Malformed)?;
+    /// [`Malformed`] if these bytes are none.
+    pub fn decode(head: &[u8; HEAD]) -> Result<Head, Malformed> {
         let word = |at: usize| {
             let four = [head[at], head[at + 1], head[at + 2], head[at + 3]];
             u32::from_le_bytes(four)
@@ -251,19 +250,33 @@ impl Head {
                 port: u16::from_le_bytes([head[port], head[port + 1]]),
             }
         };
-        let head = Head {
+        Ok(Head {
             op: *OPS.get(usize::from(head[0])).ok_or(Malformed)?,
             fault: *FAULTS.get(usize::from(head[1])).ok_or(Malformed)?,
             id: word(4),
             count: word(8),
             local: place(12, 16),
             remote: place(14, 32),
-        };
-        let len = match head.op {
-            Op::Data | Op::Datagram => head.count as usize,
+        })
+    }
+
+    /// How many bytes of data lie behind it.
+    #[must_use]
+    pub fn behind(&self) -> usize {
+        match self.op {
+            Op::Data | Op::Datagram => self.count as usize,
             _ => 0,
-        };
-        let (data, rest) = rest.split_at_checked(len).ok_or(Malformed)?;
+        }
+    }
+
+    /// Reads the first message: its head, its data, and what is behind it.
+    ///
+    /// # Errors
+    /// [`Malformed`] if there is none, or its data are not all there.
+    pub fn split(bytes: &[u8]) -> Result<(Head, &[u8], &[u8]), Malformed> {
+        let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(Malformed)?;
+        let head = Head::decode(head)?;
+        let (data, rest) = rest.split_at_checked(head.behind()).ok_or(Malformed)?;
         Ok((head, data, rest))
     }
 }

@@ -12,9 +12,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// How many nodes, names and extents.
-const NODES: usize = 256;
-const NAMES: usize = 256;
+const NODES: usize = 1024;
+const NAMES: usize = 1024;
 const EXTENTS: usize = 512;
+/// Names that share a place: with one for each, two files that are asked for by turns would have each
+/// other looked up again and again, and of a quarter as many names as there are places, one in five has
+/// the place of another.
+const SET: usize = 4;
 /// Blocks that share a place for an extent.
 const NEIGHBOURS: u64 = 16;
 
@@ -51,14 +55,14 @@ const fn place(file: NodeId, block: u64) -> usize {
     (mixed % EXTENTS as u64) as usize
 }
 
-/// FNV-1a of both.
+/// Where the places of a name begin: FNV-1a of both.
 fn name_place(directory: NodeId, name: &str) -> usize {
     let bytes = directory.0.to_le_bytes();
     let all = bytes.iter().chain(name.as_bytes());
     let mixed = all.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     });
-    ((mixed ^ mixed >> 32) % NAMES as u64) as usize
+    ((mixed ^ mixed >> 32) % (NAMES / SET) as u64) as usize * SET
 }
 
 impl Recent {
@@ -88,24 +92,27 @@ impl Recent {
         self.keep_node(id, now, node);
     }
 
-    /// What a name in a directory stands for, if it was looked up since the last change of a name.
-    pub fn entry(&self, directory: NodeId, name: &str, now: Versions) -> Option<EntryValue> {
-        match self.names.get(name_place(directory, name)) {
-            Some(Some(named))
-                if named.version == now.names
-                    && named.directory == directory
-                    && named.name == name =>
-            {
-                Some(named.entry)
-            }
-            _ => None,
-        }
+    /// What a name in a directory stands for, if it was looked up since the last change of a name. It
+    /// is then the last to make way for others.
+    pub fn entry(&mut self, directory: NodeId, name: &str, now: Versions) -> Option<EntryValue> {
+        let at = name_place(directory, name);
+        let set = self.names.get_mut(at..at + SET)?;
+        let found = set.iter().position(|named| {
+            named.as_ref().is_some_and(|named| {
+                named.version == now.names && named.directory == directory && named.name == name
+            })
+        })?;
+        set[..=found].rotate_right(1);
+        set[0].as_ref().map(|named| named.entry)
     }
 
     /// A name has been looked up.
     pub fn keep_entry(&mut self, directory: NodeId, name: &str, now: Versions, entry: EntryValue) {
         self.names.resize(NAMES, None);
-        self.names[name_place(directory, name)] = Some(Named {
+        let at = name_place(directory, name);
+        let set = &mut self.names[at..at + SET];
+        set.rotate_right(1);
+        set[0] = Some(Named {
             directory,
             name: name.into(),
             version: now.names,
@@ -175,5 +182,37 @@ mod tests {
             assert!(found.is_none_or(|found| found == at));
         }
         assert_eq!(recent.names.len(), NAMES);
+    }
+
+    #[test]
+    fn names_that_share_a_place_do_not_drive_each_other_out() {
+        let mut recent = Recent::default();
+        let now = Versions::default();
+        let entry = |number| EntryValue {
+            node: NodeId(number),
+            kind: Kind::File,
+            cookie: number,
+        };
+        let first = name_place(NodeId(0), "a");
+        let shares = |number: &u64| name_place(NodeId(*number), "a") == first;
+        let same: Vec<u64> = (0..100_000).filter(shares).take(SET + 1).collect();
+        let [in_use @ .., further] = same.as_slice() else {
+            panic!("{same:?}");
+        };
+        for number in in_use {
+            recent.keep_entry(NodeId(*number), "a", now, entry(*number));
+        }
+        for _ in 0..3 {
+            for number in in_use {
+                let found = recent.entry(NodeId(*number), "a", now);
+                assert_eq!(found.map(|entry| entry.node.0), Some(*number));
+            }
+        }
+        // A further one takes the place of the one that was asked for longest ago.
+        recent.keep_entry(NodeId(*further), "a", now, entry(*further));
+        assert!(recent.entry(NodeId(in_use[0]), "a", now).is_none());
+        for number in in_use[1..].iter().chain([further]) {
+            assert!(recent.entry(NodeId(*number), "a", now).is_some());
+        }
     }
 }

@@ -3,6 +3,9 @@
 //! The kernel lays out all three parts, and writes the descriptors and the driver's part; the model
 //! writes the device's part. Loops over descriptors are bounded by the queue's size all the same.
 
+use rustix::io::Errno;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{Ordering, fence};
 
 /// The most descriptors of a queue.
@@ -35,6 +38,79 @@ impl Piece {
         let len = self.len.min(from.len());
         // SAFETY: as in `read`.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.at, len) };
+    }
+}
+
+/// Bytes that the device reads where they lie.
+///
+/// They are there during `'a`, but may change at any time, as those of a [`Chain`]: whoever decides
+/// something by them copies them first.
+#[derive(Clone, Copy)]
+pub(super) struct Lying<'a> {
+    piece: Piece,
+    there: PhantomData<&'a [u8]>,
+}
+
+impl<'a> From<&'a [u8]> for Lying<'a> {
+    fn from(bytes: &'a [u8]) -> Lying<'a> {
+        let (at, len) = (bytes.as_ptr().cast_mut(), bytes.len());
+        Lying {
+            // It is never written through.
+            piece: Piece { at, len },
+            there: PhantomData,
+        }
+    }
+}
+
+impl<'a> Lying<'a> {
+    pub(super) fn len(self) -> usize {
+        self.piece.len
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first bytes, and those behind them.
+    pub(super) fn split_at(self, count: usize) -> Option<(Lying<'a>, Lying<'a>)> {
+        let rest = self.len().checked_sub(count)?;
+        let part = |at, len| Lying {
+            piece: Piece { at, len },
+            there: PhantomData,
+        };
+        let at = self.piece.at;
+        Some((part(at, count), part(at.wrapping_add(count), rest)))
+    }
+
+    /// A copy of the first bytes, and those behind them.
+    pub(super) fn split_first<const N: usize>(self) -> Option<([u8; N], Lying<'a>)> {
+        let (first, rest) = self.split_at(N)?;
+        let mut copy = [0; N];
+        first.piece.read(&mut copy);
+        Some((copy, rest))
+    }
+
+    /// Copies them behind what `out` holds.
+    pub(super) fn append_to(self, out: &mut Vec<u8>) {
+        append(&[self.piece], out);
+    }
+
+    /// A copy of them.
+    pub(super) fn to_vec(self) -> Vec<u8> {
+        copied(&[self.piece])
+    }
+
+    /// Sends them over a socket, as many as that takes now; how many.
+    pub(super) fn send(self, socket: impl AsFd) -> Result<usize, Errno> {
+        let socket = socket.as_fd().as_raw_fd();
+        let Piece { at, len } = self.piece;
+        // SAFETY: they are there during the call (above), in which Linux copies them, whatever they
+        // are at that moment; the socket is open as long as it is borrowed.
+        let sent = unsafe { libc::send(socket, at.cast_const().cast(), len, libc::MSG_NOSIGNAL) };
+        usize::try_from(sent).map_err(|_| {
+            let error = std::io::Error::last_os_error();
+            Errno::from_io_error(&error).unwrap_or(Errno::IO)
+        })
     }
 }
 
@@ -83,6 +159,17 @@ impl Chain {
         all - from.len()
     }
 
+    /// What the device reads, where it lies; `None` if that is not one piece.
+    pub(super) fn lying(&self) -> Option<Lying<'_>> {
+        match self.readable.as_slice() {
+            [piece] => Some(Lying {
+                piece: *piece,
+                there: PhantomData,
+            }),
+            _ => None,
+        }
+    }
+
     /// A copy of what the device reads.
     pub(super) fn copy(&self) -> Vec<u8> {
         copied(&self.readable)
@@ -97,6 +184,11 @@ impl Chain {
 /// Copies pieces, in place of what `out` holds. They are valid during the call.
 fn copy_pieces(pieces: &[Piece], out: &mut Vec<u8>) {
     out.clear();
+    append(pieces, out);
+}
+
+/// Copies pieces behind what `out` holds. They are valid during the call.
+fn append(pieces: &[Piece], out: &mut Vec<u8>) {
     out.reserve(bytes(pieces));
     for piece in pieces {
         let len = out.len();
@@ -209,5 +301,40 @@ impl Queue {
             fence(Ordering::SeqCst);
             (self.driver as *const u16).read_volatile() & NO_INTERRUPT == 0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn bytes_are_read_and_sent_where_they_lie() {
+        let all: Vec<u8> = (0..200).collect();
+        let (piece, len) = (all.as_ptr().cast_mut(), all.len());
+        let mut chain = Chain::default();
+        assert!(chain.lying().is_none());
+        chain.readable.push(Piece { at: piece, len });
+        let lying = chain.lying().unwrap();
+        let (first, rest) = lying.split_first::<3>().unwrap();
+        assert_eq!((first, rest.len()), ([0, 1, 2], 197));
+        assert!(rest.split_at(198).is_none() && rest.split_first::<198>().is_none());
+        let (near, rest) = rest.split_at(7).unwrap();
+        let mut out = vec![9];
+        near.append_to(&mut out);
+        assert_eq!(out, [9, 3, 4, 5, 6, 7, 8, 9]);
+        assert!(rest.split_at(190).unwrap().1.is_empty());
+        let (mine, mut other) = UnixStream::pair().unwrap();
+        assert_eq!(rest.send(&mine), Ok(190));
+        let mut come = [0; 190];
+        other.read_exact(&mut come).unwrap();
+        assert_eq!((&come[..], rest.to_vec()), (&all[10..], all[10..].to_vec()));
+        drop(other);
+        assert_eq!(rest.send(&mine), Err(Errno::PIPE));
+        // Of two pieces there is no such view.
+        chain.readable.push(Piece { at: piece, len: 1 });
+        assert!(chain.lying().is_none());
     }
 }

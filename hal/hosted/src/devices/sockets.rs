@@ -403,7 +403,7 @@ fn wait(jobs: &Jobs, host: &OwnedFd, deep: bool) -> bool {
 struct SocketsModel {
     jobs: Arc<Jobs>,
     served: Arc<Mutex<Served>>,
-    /// A copy of the block that is served at once, kept for its room.
+    /// A copy of a block of several pieces that is served at once, kept for its room.
     bytes: Vec<u8>,
     /// Messages that may still be served at once, of what has been handed in together.
     quick: usize,
@@ -420,8 +420,12 @@ impl SocketsModel {
         if !served.sockets.has_room() || !self.jobs.is_empty() || self.quick == 0 {
             return false;
         }
-        chain.copy_to(&mut self.bytes);
-        let left = served.sockets.serve_quick(&self.bytes, &mut self.quick);
+        // The driver's blocks are in one piece. They are the device's until it gives them back.
+        let messages = chain.lying().unwrap_or_else(|| {
+            chain.copy_to(&mut self.bytes);
+            self.bytes.as_slice().into()
+        });
+        let left = served.sockets.serve_quick(messages, &mut self.quick);
         if !left.is_empty() {
             self.jobs.add(Job::Serve(left.to_vec()));
         } else if served.has_something() {

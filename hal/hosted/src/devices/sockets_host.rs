@@ -11,6 +11,7 @@
 //! - Nothing is reached that the [policy](HostSockets) does not permit, whatever is asked.
 //! - A number of a socket that is gone means nothing, and does no harm.
 
+use super::queue::Lying;
 use super::sockets_datagrams::Datagrams;
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::{Batch, Stream, fault, set_options};
@@ -98,6 +99,14 @@ fn listens(at: SocketAddr, backlog: u32) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
+/// The first message, of whose head this is a copy; `None` if there is none, or its data are not all there.
+fn split(bytes: Lying<'_>) -> Option<(Head, Lying<'_>, Lying<'_>)> {
+    let (head, rest) = bytes.split_first::<HEAD>()?;
+    let head = Head::decode(&head).ok()?;
+    let (data, rest) = rest.split_at(head.behind())?;
+    Some((head, data, rest))
+}
+
 impl Sockets {
     /// None yet; at most so many.
     pub(super) fn new(policy: HostSockets, most: usize) -> Result<Sockets, Errno> {
@@ -153,12 +162,12 @@ impl Sockets {
 
     /// Serves a block of messages.
     pub(super) fn serve(&mut self, bytes: &[u8]) {
-        self.serve_while(bytes, |_, _| true);
+        self.serve_while(bytes.into(), |_, _| true);
     }
 
     /// Serves what takes few calls of the host's, at most `most` messages, of which those are taken;
     /// what is left.
-    pub(super) fn serve_quick<'a>(&mut self, bytes: &'a [u8], most: &mut usize) -> &'a [u8] {
+    pub(super) fn serve_quick<'a>(&mut self, bytes: Lying<'a>, most: &mut usize) -> Lying<'a> {
         self.serve_while(bytes, |sockets, head| {
             let quick = *most > 0 && head.is_some_and(|head| sockets.is_quick(head));
             *most -= usize::from(quick);
@@ -181,17 +190,17 @@ impl Sockets {
     /// is left.
     fn serve_while<'a>(
         &mut self,
-        mut bytes: &'a [u8],
+        mut bytes: Lying<'a>,
         mut goes_on: impl FnMut(&Sockets, Option<&Head>) -> bool,
-    ) -> &'a [u8] {
+    ) -> Lying<'a> {
         while !bytes.is_empty() {
-            let message = Head::split(bytes).ok();
+            let message = split(bytes);
             if !goes_on(self, message.as_ref().map(|(head, ..)| head)) {
                 break;
             }
             let Some((head, data, rest)) = message else {
                 self.lose();
-                return &[];
+                return (&[][..]).into();
             };
             bytes = rest;
             if head.op == Op::Hello {
@@ -211,7 +220,7 @@ impl Sockets {
         bytes
     }
 
-    fn request(&mut self, head: &Head, data: &[u8]) {
+    fn request(&mut self, head: &Head, data: Lying<'_>) {
         let id = head.id;
         match head.op {
             Op::Listen | Op::Connect | Op::Bind if self.all.contains_key(&id) => self.lose(),
@@ -241,7 +250,7 @@ impl Sockets {
                     (Op::Taken, Some(Socket::Stream(stream))) => stream.taken(head.count),
                     (Op::End, Some(Socket::Stream(stream))) => stream.end(),
                     (Op::Datagram, Some(Socket::Datagrams(all))) => {
-                        all.write(&self.policy, head.remote, data);
+                        all.write(&self.policy, head.remote, &data.to_vec());
                     }
                     (Op::Taken, Some(Socket::Datagrams(all))) => all.taken(head.count),
                     _ => {}

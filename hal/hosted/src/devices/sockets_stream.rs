@@ -6,12 +6,12 @@
 //!   as much as the system has said it has room for.
 //! - `Closed` is the last that is said of a connection, and whoever says it forgets it.
 
+use super::queue::Lying;
 use super::sockets_host::{address, family, socket};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendFlags, Shutdown, SocketAddrAny, bind, connect, getsockname, recv, send,
-    shutdown, sockopt,
+    RecvFlags, Shutdown, SocketAddrAny, bind, connect, getsockname, recv, shutdown, sockopt,
 };
 use sing_sockets::{BLOCK, FIRST, Fault, HEAD, Head, Op, Place, SENT, TOLD, WINDOW};
 use std::net::SocketAddr;
@@ -250,26 +250,32 @@ impl Stream {
     }
 
     /// Sends what the system has sent.
-    pub(super) fn write(&mut self, data: &[u8]) {
+    pub(super) fn write(&mut self, data: Lying<'_>) {
         let waiting = self.out.len() - self.start;
         if waiting + self.taken + data.len() > SENT || self.ending {
             return self.fail(Fault::Reset);
         }
         let sent = if waiting == 0 { self.send(data) } else { 0 };
-        if sent < data.len() {
+        if let Some((_, rest)) = data.split_at(sent)
+            && !rest.is_empty()
+        {
             if self.start > 0 {
                 self.out.drain(..self.start);
                 self.start = 0;
             }
-            self.out.extend_from_slice(&data[sent..]);
+            rest.append_to(&mut self.out);
         }
     }
 
     /// Sends bytes, as many as the socket takes now; how many.
-    fn send(&mut self, data: &[u8]) -> usize {
+    fn send(&mut self, data: Lying<'_>) -> usize {
         let mut sent = 0;
-        while self.connected && self.writable && sent < data.len() {
-            match send(&self.socket, &data[sent..], SendFlags::NOSIGNAL) {
+        while self.connected
+            && self.writable
+            && let Some((_, rest)) = data.split_at(sent)
+            && !rest.is_empty()
+        {
+            match rest.send(&self.socket) {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.writable = false,
@@ -287,7 +293,7 @@ impl Stream {
     fn flush(&mut self) {
         if self.start < self.out.len() {
             let out = std::mem::take(&mut self.out);
-            self.start += self.send(&out[self.start..]);
+            self.start += self.send(out[self.start..].into());
             self.out = out;
         }
         if self.start == self.out.len() {

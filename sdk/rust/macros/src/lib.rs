@@ -95,6 +95,8 @@ pub fn embed_contract(input: TokenStream) -> TokenStream {
 /// # fn main() {}
 /// ```
 ///
+/// `deadline: 200 ms` or `5 s` bounds the time for one request, of an extension of the web server.
+///
 /// Only the name must be there; the version is the package's, unless one is given. For each
 /// endpoint arises a function `startup::NAME()` that takes it, once:
 /// `Option<PipeContract::Imp<PipeContract::Start>>`. The last may be `many`, and its function is

@@ -6,7 +6,9 @@ use crate::names;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use sing_abi::entry::Privilege;
-use sing_image::manifest::{Category, DeviceUse, Manifest, Served, Side, StartupEndpoint, Used};
+use sing_image::manifest::{
+    Category, DeviceUse, MOST_DEADLINE, Manifest, Served, Side, StartupEndpoint, Used,
+};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed, parse_quote};
@@ -29,7 +31,7 @@ struct Call {
     behavior: Option<Behavior>,
 }
 
-const KEYS: &str = "`name`, `version`, `description`, `category`, `privileges`, `endpoints`, `serves`, `uses`, `devices`, `behavior`, `memory` and `stack` can be declared";
+const KEYS: &str = "`name`, `version`, `description`, `category`, `privileges`, `endpoints`, `serves`, `uses`, `devices`, `behavior`, `memory`, `stack` and `deadline` can be declared";
 
 impl Parse for Call {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -86,6 +88,7 @@ impl Parse for Call {
                     manifest.stack = u32::try_from(size(input)?)
                         .map_err(|_| Error::new(span, "a stack has less than 4 GiB"))?;
                 }
+                "deadline" => manifest.deadline = time(input)?,
                 other => {
                     let text = format!("a manifest says nothing about `{other}`; {KEYS}");
                     return Err(Error::new(key.span(), text));
@@ -302,6 +305,25 @@ pub(crate) fn size(input: ParseStream<'_>) -> syn::Result<u64> {
         .ok_or_else(|| Error::new(number.span(), "this size does not fit 64 bits"))
 }
 
+/// `200 ms`, `5 s`, in milliseconds.
+fn time(input: ParseStream<'_>) -> syn::Result<u32> {
+    let number: LitInt = input.parse()?;
+    let unit: Ident = input.parse()?;
+    let millis: u64 = match unit.to_string().as_str() {
+        "ms" => 1,
+        "s" => 1000,
+        _ => return Err(Error::new(unit.span(), "times are in ms or s: `200 ms`")),
+    };
+    let wrong = || {
+        let text = "a deadline is from 1 ms to 3600 s";
+        Error::new(number.span(), text)
+    };
+    let value: u64 = number.base10_parse()?;
+    let value = value.checked_mul(millis).ok_or_else(wrong)?;
+    let fits = |time: &u32| (1..=MOST_DEADLINE).contains(time);
+    u32::try_from(value).ok().filter(fits).ok_or_else(wrong)
+}
+
 /// `{ name: [optional|many] PATH.Imp[:State], … }`
 fn endpoints(input: ParseStream<'_>) -> syn::Result<Vec<Endpoint>> {
     let list;
@@ -501,5 +523,31 @@ fn accessor((index, endpoint): (usize, &Endpoint)) -> TokenStream {
                 unsafe { ::sing_sdk::rt::startup_endpoint(#index) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The deadline of a manifest with this one, or what is wrong with it.
+    fn deadline(text: &str) -> Result<u32, String> {
+        let text = format!("name: \"x\", deadline: {text}");
+        let call = syn::parse_str::<Call>(&text).map_err(|e| e.to_string())?;
+        Ok(call.manifest.deadline)
+    }
+
+    #[test]
+    fn a_deadline_is_a_time() {
+        assert_eq!(deadline("200 ms"), Ok(200));
+        assert_eq!(deadline("2 s,"), Ok(2000));
+        assert_eq!(deadline("3600 s"), Ok(MOST_DEADLINE));
+        let bounds = Err("a deadline is from 1 ms to 3600 s".into());
+        for beyond in ["0 s", "3601 s", "3600001 ms", "18446744073709551615 s"] {
+            assert_eq!(deadline(beyond), bounds, "{beyond}");
+        }
+        let unit = Err("times are in ms or s: `200 ms`".into());
+        assert_eq!(deadline("2 MiB"), unit);
+        assert!(deadline("2").is_err());
     }
 }

@@ -11,6 +11,7 @@ sing_sdk::manifest! {
     description: "an extension of the web server that says hello",
     endpoints: { requests: WebContract.Exp:Start, stderr: optional PipeContract.Imp:Start },
     memory: 4 MiB,
+    deadline: 2 s,
 }
 
 #[sing_sdk::main]

@@ -21,6 +21,9 @@ pub const MOST_MOUNTS: usize = 64;
 /// The most bytes of files that are kept in memory: the rest of the server's budget is for requests.
 const MOST_CACHE: u64 = 64 << 20;
 
+/// The time for one request, where neither mount nor manifest states one.
+const DEADLINE: Duration = Duration::from_secs(5);
+
 /// How long a program lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
@@ -41,8 +44,8 @@ pub struct Mount {
     pub life: Life,
     /// The most bytes of memory that the program's manifest may ask for.
     pub memory: u64,
-    /// The time for one request.
-    pub deadline: Duration,
+    /// The most time for one request, if the mount states one.
+    pub deadline: Option<Duration>,
     /// The most of its processes at a time, and so of its requests.
     pub at_once: usize,
     /// Processes that are made before they are needed.
@@ -86,6 +89,16 @@ pub struct Config {
 }
 
 impl Mount {
+    /// The time for one request, where the program's manifest states so many milliseconds, or 0 for
+    /// none: the shorter of both, so that neither the program nor its mount widens what the other
+    /// has said.
+    #[must_use]
+    pub fn time(&self, manifest: u32) -> Duration {
+        let stated = (manifest > 0).then(|| Duration::from_millis(manifest.into()));
+        let both = [self.deadline, stated].into_iter().flatten();
+        both.min().unwrap_or(DEADLINE)
+    }
+
     /// Whether the requests go to a service, at a path of the name space.
     #[must_use]
     pub fn is_service(&self) -> bool {
@@ -257,7 +270,7 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
         program: (*program).into(),
         life: Life::Fresh,
         memory: 16 << 20,
-        deadline: Duration::from_secs(5),
+        deadline: None,
         at_once: 8,
         ahead: 1,
         words: Vec::new(),
@@ -282,7 +295,8 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
             "kept" => mount.life = Life::Kept,
             "memory" => mount.memory = bytes(value()).ok_or_else(|| wrong("a size such as 4M"))?,
             "deadline" => {
-                mount.deadline = time(value()).ok_or_else(|| wrong("a time such as 2s"))?
+                let of = || wrong("a time such as 2s");
+                mount.deadline = Some(time(value()).ok_or_else(of)?);
             }
             "at-once" => mount.at_once = number(value(), 1, 48).ok_or_else(|| wrong("1 to 48"))?,
             "ahead" => mount.ahead = number(value(), 0, 8).ok_or_else(|| wrong("0 to 8"))?,
@@ -347,7 +361,22 @@ mod tests {
         let config = Config::read("mount /a /watch/pages deadline 60s at-once 4\n");
         let mounts = config.unwrap_or_default().mounts;
         assert!(mounts[0].is_service() && mounts[0].ahead == 0);
-        assert_eq!((mounts[0].at_once, mounts[0].deadline.as_secs()), (4, 60));
+        assert_eq!((mounts[0].at_once, mounts[0].time(0).as_secs()), (4, 60));
+    }
+
+    #[test]
+    fn the_shorter_deadline_counts() {
+        let time = |words: &str, manifest| {
+            let config = Config::read(&format!("mount /a first {words}\n"));
+            let mounts = config.unwrap_or_default().mounts;
+            mounts[0].time(manifest).as_millis()
+        };
+        assert_eq!(time("", 0), 5000);
+        assert_eq!(time("", 300), 300);
+        assert_eq!(time("", 20_000), 20_000);
+        assert_eq!(time("deadline 2s", 0), 2000);
+        assert_eq!(time("deadline 2s", 300), 300);
+        assert_eq!(time("deadline 2s", 20_000), 2000);
     }
 
     #[test]

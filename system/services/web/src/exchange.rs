@@ -255,7 +255,7 @@ fn describe(
                 .map_or_else(|e| e.to_string(), |exit| exit.to_string()),
             None => "it has closed its channel".into(),
         },
-        Failure::Late => format!("has not answered within {:?}", pool.mount.deadline),
+        Failure::Late => format!("has not answered within {:?}", pool.deadline()),
         Failure::Nonsense(what) => (*what).into(),
         Failure::Client(_) | Failure::Lost(_) => return None,
     };
@@ -294,7 +294,7 @@ fn exchange(
         begun: None,
         length: Length::None,
         moved: 0,
-        deadline: uptime() + pool.mount.deadline,
+        deadline: uptime() + pool.deadline(),
         patience: Patience::default(),
     };
     loop {

@@ -90,6 +90,12 @@ impl Pool {
         }
     }
 
+    /// The time for one request. As long as the manifest has not been read, that of the mount.
+    pub fn deadline(&self) -> Duration {
+        let manifest = self.manifest.lock();
+        self.mount.time(manifest.as_ref().map_or(0, |m| m.deadline))
+    }
+
     fn make(&self) -> Result<Process, String> {
         let program = &self.mount.program;
         if let Some(service) = &self.service {
@@ -114,7 +120,7 @@ impl Pool {
 
     /// A process for a request, and a place among those that may be.
     pub fn take(&self) -> Result<Process, None> {
-        let end = uptime() + self.mount.deadline.min(TURN);
+        let end = uptime() + self.deadline().min(TURN);
         loop {
             let mut state = self.state.lock();
             if state.busy < self.mount.at_once {

@@ -8,6 +8,10 @@ use sing_sdk::prelude::*;
 use sing_sdk::thread;
 use sing_sdk::time::uptime;
 
+/// The deadline in the manifest of `web-late`, and that of who states none.
+const DECLARED: Duration = Duration::from_millis(300);
+const USUAL: Duration = Duration::from_secs(5);
+
 /// Requests that are refused, each with its status: the table of the unit tests, over a connection.
 const REFUSED: [(&str, u16); 12] = [
     ("GET / HTTP/1.1\r\n\r\n", 400),
@@ -263,6 +267,14 @@ fn failures(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error
         client.send(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")?;
         let next = client.answer(false);
         tally.is("behind it", next.status == 200, &next);
+    }
+    // Its mount says nothing of its deadline, or more: its manifest's counts.
+    for path in ["/late", "/later"] {
+        let begin = uptime();
+        let answer = get(names, port, path)?;
+        let took = uptime() - begin;
+        let good = (DECLARED..USUAL).contains(&took) && answer.status == 504;
+        tally.is("a deadline of the manifest", good, &answer);
     }
     let half = get(names, port, "/try/half")?;
     let good = half.status == 200 && !half.whole && half.text() == "the first half";
