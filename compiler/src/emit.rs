@@ -8,7 +8,7 @@ use crate::link::Linker;
 use crate::module::Module;
 use crate::options::{Options, Work};
 use crate::parallel;
-use crate::translate::{self, Env, Routine};
+use crate::translate::{self, Beyond, Env, Routine};
 use crate::verify::Checked;
 use crate::{Compiled, Stats, isa, layout};
 use cranelift_codegen::ir::Function;
@@ -18,8 +18,10 @@ use sing_abi::names::{EXPORT_MAIN, EXPORT_THREAD};
 use sing_image::limits::Counts;
 use sing_image::meta::{ConstExpr, ExportKind, Func, Meta};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Instant;
+use wasmparser as wp;
 
 /// What a module gets beside its own functions.
 struct Added {
@@ -84,6 +86,7 @@ fn environment<'m>(
         exceptions,
         canonical: module.canonical_types(),
         lines: false,
+        counted: checked.used.counted,
         thunks: thunks.map(|(&func, thunk)| (func, thunk)).collect(),
         fixed_tables: fixed_tables(checked, options),
         frontend: isa.frontend_config(),
@@ -91,10 +94,15 @@ fn environment<'m>(
 }
 
 /// Translates the functions of a verified module of which the verifier cannot tell whether they
-/// become too large, and forgets the result.
+/// become too large, or all if it cannot tell whether the module asks too much, and forgets the result.
 pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Result<()> {
-    let large = checked.used.large.iter().copied();
-    let large: Vec<u32> = large.filter(|&func| checked.is_reached(func)).collect();
+    let module = &checked.module;
+    let large: Vec<u32> = match checked.used.counted {
+        true => (module.imported_funcs..module.func_types.len() as u32).collect(),
+        false => checked.used.large.iter().copied().collect(),
+    };
+    let large = large.into_iter().filter(|&func| checked.is_reached(func));
+    let large: Vec<u32> = large.collect();
     if large.is_empty() {
         return Ok(());
     }
@@ -103,20 +111,114 @@ pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Resul
     let env = environment(checked, options, &added, &isa)?;
     let module = env.module;
     let mut builder = FunctionBuilderContext::new();
+    let mut beyond = Beyond::default();
     for index in large {
-        let place = index.checked_sub(module.imported_funcs);
-        let body = place.and_then(|place| module.bodies.get(place as usize));
+        let body = body_of(module, index);
         let body = body.ok_or_else(|| Error::internal(format!("function {index} has no body")))?;
         let mut func = Function::new();
         func.signature = env.signature(module.func_type(index)?);
-        translate::function(&env, &mut func, &mut builder, index, body)
+        let translated = translate::function(&env, &mut func, &mut builder, index, body)
             .map_err(|e| in_function(e, index, &module.func_name(index)))?;
+        beyond.add(translated.beyond)?;
     }
     Ok(())
 }
 
 /// Of functions with so many bytes, one is made at a time.
-const LARGE: u64 = 64 << 10;
+const LARGE: usize = 64 << 10;
+
+/// A thread makes functions of about so many bytes, or so many functions, before it hands them over:
+/// each time costs a change of threads.
+const BATCH_BYTES: usize = 16 << 10;
+const BATCH_JOBS: usize = 256;
+
+/// The jobs in pieces for the threads.
+fn batches(module: &Module<'_>, jobs: &[Job], twins: &Twins) -> Vec<Range<usize>> {
+    let mut batches = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (number, job) in jobs.iter().enumerate() {
+        if let Kind::Body = job.kind
+            && let Some(body) = body_of(module, job.index)
+            && !twins.contains_key(&number)
+        {
+            bytes += body.as_bytes().len();
+        }
+        let end = number + 1;
+        if bytes >= BATCH_BYTES || end - start == BATCH_JOBS || end == jobs.len() {
+            batches.push(start..end);
+            (start, bytes) = (end, 0);
+        }
+    }
+    batches
+}
+
+/// The text of a function of the module's own.
+fn body_of<'b, 'm>(module: &'b Module<'m>, index: u32) -> Option<&'b wp::FunctionBody<'m>> {
+    let place = index.checked_sub(module.imported_funcs)?;
+    module.bodies.get(place as usize)
+}
+
+/// For each job whose function has the text and the type of one before, that job's number: their code
+/// is the same, and is made once. Compilers leave many such functions, as one for each type of a size.
+type Twins = HashMap<usize, usize>;
+
+fn find_twins(module: &Module<'_>, jobs: &[Job]) -> Twins {
+    let mut known: HashMap<(u32, &[u8]), usize> = HashMap::new();
+    let mut twins = Twins::new();
+    for (number, job) in jobs.iter().enumerate() {
+        if let Kind::Body = job.kind
+            && let Some(body) = body_of(module, job.index)
+        {
+            let first = *known.entry((job.ty, body.as_bytes())).or_insert(number);
+            if first != number {
+                twins.insert(number, first);
+            }
+        }
+    }
+    twins
+}
+
+/// Functions that have others like them: how many of these are still to come, and what has been made.
+struct Originals<'m> {
+    module: &'m Module<'m>,
+    made: HashMap<usize, (usize, Option<Made>)>,
+}
+
+impl<'m> Originals<'m> {
+    fn new(module: &'m Module<'m>, twins: &Twins) -> Originals<'m> {
+        let mut made: HashMap<usize, (usize, Option<Made>)> = HashMap::new();
+        for &first in twins.values() {
+            made.entry(first).or_default().0 += 1;
+        }
+        Originals { module, made }
+    }
+
+    /// Keeps what was made, if there are others like it.
+    fn keep(&mut self, number: usize, made: &Made) {
+        if let Some((_, kept)) = self.made.get_mut(&number) {
+            *kept = Some(made.clone());
+        }
+    }
+
+    /// The function of a job, which is like that of the job `first`.
+    fn copy(&mut self, job: &Job, first: usize) -> Option<Made> {
+        let (left, kept) = self.made.get_mut(&first)?;
+        *left -= 1;
+        let made = match left {
+            0 => kept.take()?,
+            _ => kept.clone()?,
+        };
+        let start = |index: u32| Some(body_of(self.module, index)?.range().start as u32);
+        let distance = start(job.index)?.wrapping_sub(start(made.job.index)?);
+        Some(Made {
+            job: *job,
+            first_place: made.first_place.wrapping_add(distance),
+            translate_ns: 0,
+            codegen_ns: 0,
+            ..made
+        })
+    }
+}
 
 /// Compiles a module that has passed verification.
 pub(crate) fn module(
@@ -182,35 +284,53 @@ pub(crate) fn module(
         if let Kind::LeftOut = job.kind {
             return false;
         }
-        let body = job.index.checked_sub(module.imported_funcs);
-        let body = body.and_then(|body| module.bodies.get(body as usize));
-        large.contains(&job.index)
-            || body.is_some_and(|body| {
-                let range = body.range();
-                range.end - range.start > LARGE
-            })
+        let body = body_of(module, job.index);
+        large.contains(&job.index) || body.is_some_and(|body| body.as_bytes().len() > LARGE)
     };
     let alone = Mutex::new(());
     let mut done = 0;
     let mut emitter = Emitter::new(&env);
     emitter.lines = source.map(debug::Maker::new);
+    let twins = find_twins(module, &jobs);
+    let mut originals = Originals::new(module, &twins);
+    let batches = batches(module, &jobs, &twins);
     parallel::in_order(
         work.threads_for(module),
-        jobs.len(),
+        batches.len(),
         || Generator::new(&env, &*isa, keeper),
         |generator, number| {
-            let job = &jobs[number];
-            let alone = is_large(job).then(|| alone.lock());
-            let made = generator.make(job);
-            drop(alone);
-            made.map_err(|e| in_function(e, job.index, &module.func_name(job.known_as)))
+            let mut made = Vec::new();
+            for number in batches[number].clone() {
+                let job = &jobs[number];
+                if twins.contains_key(&number) {
+                    continue;
+                }
+                let alone = is_large(job).then(|| alone.lock());
+                let function = generator.make(job);
+                drop(alone);
+                made.push(
+                    function
+                        .map_err(|e| in_function(e, job.index, &module.func_name(job.known_as)))?,
+                );
+            }
+            Ok((number, made))
         },
-        |made| made.piece.bytes(),
-        |made| {
-            emitter.place(made)?;
-            done += 1;
-            if let Some(progress) = work.progress {
-                progress(done, jobs.len());
+        |(_, made)| made.iter().map(|made| made.piece.bytes()).sum(),
+        |(number, made)| {
+            let mut made = made.into_iter();
+            for number in batches[number].clone() {
+                let function = match twins.get(&number) {
+                    Some(&first) => originals.copy(&jobs[number], first),
+                    None => made.next(),
+                };
+                let function =
+                    function.ok_or_else(|| Error::internal("a function has not been made"))?;
+                originals.keep(number, &function);
+                emitter.place(function)?;
+                done += 1;
+                if let Some(progress) = work.progress {
+                    progress(done, jobs.len());
+                }
             }
             Ok(())
         },
@@ -340,6 +460,7 @@ struct Emitter<'e> {
     trampolines: Vec<(u32, u32)>,
     /// The image's lines, where the module has debug information.
     lines: Option<debug::Maker>,
+    beyond: Beyond,
     stats: Stats,
 }
 
@@ -351,6 +472,7 @@ impl<'e> Emitter<'e> {
             funcs: Vec::new(),
             trampolines: Vec::new(),
             lines: None,
+            beyond: Beyond::default(),
             stats: Stats::default(),
         }
     }
@@ -367,7 +489,8 @@ impl<'e> Emitter<'e> {
             in_function(e, job.index, &name)
         });
         let (offset, size) = placed?;
-        self.stats.instructions += made.instructions;
+        self.beyond.add(made.translated.beyond)?;
+        self.stats.instructions += made.translated.instructions;
         self.stats.translate_ns += made.translate_ns;
         self.stats.codegen_ns += made.codegen_ns;
         if !matches!(job.kind, Kind::LeftOut) {
@@ -400,8 +523,7 @@ impl<'e> Emitter<'e> {
             return;
         };
         let module = self.env.module;
-        let body = index.checked_sub(module.imported_funcs);
-        let body = body.and_then(|i| module.bodies.get(i as usize));
+        let body = body_of(module, index);
         let address = body.map(|body| (body.range().start - module.code_start) as u32);
         let places = made.piece.places.iter();
         let places = places.map(|&(at, place)| (at, made.first_place.wrapping_add(place)));

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::kept::{self, Keeper};
 use crate::piece::Piece;
-use crate::translate::{self, Env, Routine};
+use crate::translate::{self, Env, Routine, Translated};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{UserExternalName, UserFuncName};
 use cranelift_codegen::isa::TargetIsa;
@@ -61,6 +61,7 @@ impl Job {
 }
 
 /// A function that has its code.
+#[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) job: Job,
     pub(crate) piece: Piece,
@@ -68,8 +69,8 @@ pub(crate) struct Made {
     pub(crate) names: Vec<UserExternalName>,
     /// The place in the text to which the piece's are relative.
     pub(crate) first_place: u32,
-    /// WebAssembly instructions translated.
-    pub(crate) instructions: u64,
+    /// What came of its translation.
+    pub(crate) translated: Translated,
     /// Whether the piece was there before.
     pub(crate) kept: bool,
     pub(crate) translate_ns: u64,
@@ -84,7 +85,7 @@ impl Made {
             piece: Piece::default(),
             names: Vec::new(),
             first_place: 0,
-            instructions: 0,
+            translated: Translated::default(),
             kept: false,
             translate_ns: 0,
             codegen_ns: 0,
@@ -126,11 +127,11 @@ impl<'g> Generator<'g> {
         let started = Instant::now();
         self.context.clear();
         self.context.func.name = UserFuncName::user(0, job.index);
-        let instructions = self.translate(job).inspect_err(|_| {
+        let translated = self.translate(job).inspect_err(|_| {
             // It may have been left in the middle of a function.
             self.builder = FunctionBuilderContext::new();
         })?;
-        let translated = Instant::now();
+        let ended = Instant::now();
         let (piece, kept) = self.piece()?;
         let params = &self.context.func.params;
         Ok(Made {
@@ -138,10 +139,10 @@ impl<'g> Generator<'g> {
             piece,
             names: params.user_named_funcs().values().cloned().collect(),
             first_place: params.base_srcloc().bits(),
-            instructions,
+            translated,
             kept,
-            translate_ns: (translated - started).as_nanos() as u64,
-            codegen_ns: translated.elapsed().as_nanos() as u64,
+            translate_ns: (ended - started).as_nanos() as u64,
+            codegen_ns: ended.elapsed().as_nanos() as u64,
         })
     }
 
@@ -172,8 +173,8 @@ impl<'g> Generator<'g> {
         Ok((piece, false))
     }
 
-    /// Makes the intermediate code; the number of the module's instructions in it.
-    fn translate(&mut self, job: &Job) -> Result<u64> {
+    /// Makes the intermediate code.
+    fn translate(&mut self, job: &Job) -> Result<Translated> {
         let (env, builder) = (self.env, &mut self.builder);
         let module = env.module;
         let func = &mut self.context.func;
@@ -203,6 +204,6 @@ impl<'g> Generator<'g> {
             Kind::Routine(routine) => routine.make(env, func, builder)?,
             Kind::LeftOut => return Err(Error::internal("a function without code")),
         }
-        Ok(0)
+        Ok(Translated::default())
     }
 }

@@ -133,6 +133,50 @@ fn functions(count: usize, body: &[u8]) -> Vec<u8> {
     .concat()
 }
 
+/// A module whose last function is there so many times.
+fn repeated(wasm: &[u8], count: usize) -> Vec<u8> {
+    /// The section of functions' types, and that of their code.
+    const PARTS: [u8; 2] = [3, 10];
+    let number = |at: &mut usize| {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = wasm[*at];
+            *at += 1;
+            number |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return number;
+            }
+        }
+    };
+    let mut made = wasm[..8].to_vec();
+    let mut at = 8;
+    while at < wasm.len() {
+        let id = wasm[at];
+        at += 1;
+        let end = number(&mut at) + at;
+        if !PARTS.contains(&id) {
+            made.extend(section(id, &wasm[at..end]));
+            at = end;
+            continue;
+        }
+        let functions = number(&mut at);
+        let (first, mut last) = (at, at);
+        for _ in 0..functions {
+            last = at;
+            let length = number(&mut at);
+            // A type is one number, and code has as many bytes as it says.
+            at += if id == 10 { length } else { 0 };
+        }
+        let mut content = Vec::new();
+        leb(functions + count - 1, &mut content);
+        content.extend(&wasm[first..last]);
+        content.extend(wasm[last..end].repeat(count));
+        made.extend(section(id, &content));
+    }
+    made
+}
+
 #[test]
 fn functions_with_very_many_locals() {
     let with = |locals: usize, body: &str| {
@@ -433,6 +477,88 @@ fn a_module_of_50_megabytes_is_verified_in_time_and_a_tenth_of_it_compiled() {
     // One function may not be so large.
     let one = functions(1, &[&body[..], &[0x1a]].concat().repeat(21_000));
     refused(20, "8 MB in one function", &one, limits::FUNCTION_BYTES);
+}
+
+/// Functions that each are just below a limit of one function: what each counts for, and the limit
+/// of all of them together.
+fn just_below() -> [(&'static str, String, u64, Limit); 5] {
+    let locals = |count: usize, each: &str| -> String {
+        let all = (1..=count).map(|i| each.replace('$', &i.to_string()));
+        all.collect()
+    };
+    let declared = |count: usize| "i32 ".repeat(count);
+    // 720 branches carry 720 locals.
+    let changes = locals(720, "local.get $ i32.const 1 i32.add local.set $ ");
+    let carrying = format!(
+        "(func (param i32) (local {}) loop {changes} {} end)",
+        declared(720),
+        "local.get 0 br_if 0 ".repeat(720)
+    );
+    // 1000 loops in each other use 180 locals.
+    let looping = format!(
+        "(func (param i32) (local {}) {} {} {})",
+        declared(180),
+        "loop ".repeat(1000),
+        locals(180, "local.get $ drop "),
+        "local.get 0 br_if 0 end ".repeat(1000)
+    );
+    // 3500 values wait for 12,000 instructions.
+    let keeping = format!(
+        "(func (param i32) (result i32) {} local.get 0 {} {})",
+        "local.get 0 i32.eqz ".repeat(3500),
+        "i32.popcnt ".repeat(12_000),
+        "i32.xor ".repeat(3500)
+    );
+    // 8000 locals, in 4000 blocks twice.
+    let blocks = format!(
+        "(func (param i32) (local {}) {} {})",
+        declared(8000),
+        "local.get 0 if end ".repeat(2700),
+        locals(8000, "local.get 0 local.set $ ")
+    );
+    let catching = format!(
+        "(func {} call $f {})",
+        "block try_table (catch $t 0) ".repeat(CATCHING),
+        "end end ".repeat(CATCHING)
+    );
+    let depth = CATCHING as u64;
+    [
+        (
+            "locals carried",
+            carrying,
+            480_000,
+            limits::ALL_LOCALS_CARRIED,
+        ),
+        (
+            "locals in loops",
+            looping,
+            32_700_000,
+            limits::ALL_LOCALS_IN_LOOPS,
+        ),
+        ("values kept", keeping, 52_000_000, limits::ALL_VALUES_KEPT),
+        (
+            "locals and blocks",
+            blocks,
+            64_000_000,
+            limits::ALL_LOCALS_BY_BLOCKS,
+        ),
+        (
+            "blocks that catch",
+            catching,
+            depth * depth / 2,
+            limits::ALL_CATCHING,
+        ),
+    ]
+}
+
+#[test]
+fn functions_just_below_a_limit_are_bounded_together() {
+    for (what, function, each, limit) in just_below() {
+        let one = sip(&format!("(tag $t) (func $f) {MAIN} {function}"));
+        compiled(20, what, &repeated(&one, 2));
+        let many = limit.most / each + 1;
+        refused(80, what, &repeated(&one, many as usize), limit);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! - An instruction moves only up the one way to its block, to where all its operands are made already.
 //! - It stays within its loop.
 
-use super::{Uses, count_uses};
+use super::{Uses, resolve_and_count};
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Value, ValueDef};
 use cranelift_codegen::loop_analysis::LoopAnalysis;
@@ -27,15 +27,14 @@ enum Way {
     Several,
 }
 
-/// Moves what should move; whether it has resolved all aliases.
-pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) -> bool {
+/// Moves what should move; `uses` stay right.
+pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis, uses: &mut Uses) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     if blocks.len() < 2 {
-        return false;
+        return;
     }
     let mut ways: SecondaryMap<Block, Way> = SecondaryMap::with_default(Way::None);
     ways.resize(func.dfg.num_blocks());
-    let mut uses = count_uses(func);
     for &block in &blocks {
         if let Some(end) = func.layout.last_inst(block) {
             let dfg = &func.dfg;
@@ -53,13 +52,14 @@ pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) -> bool {
     // The last blocks first, so that an instruction can pass several branches.
     let mut merged = false;
     for &block in blocks.iter().rev() {
-        merged |= merge(func, block, &ways, &mut uses);
+        merged |= merge(func, block, &ways, uses);
     }
     if merged {
-        func.dfg.resolve_all_aliases();
+        *uses = resolve_and_count(func);
     }
+    let mut above = Vec::new();
     for &block in blocks.iter().rev() {
-        let mut above = Vec::new();
+        above.clear();
         let mut at = block;
         while let Way::From(before) = ways[at]
             && above.len() < FURTHEST
@@ -78,7 +78,7 @@ pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) -> bool {
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
-            if let Some(to) = destination(func, &above, inst, &uses)
+            if let Some(to) = destination(func, &above, inst, uses)
                 && let Some(end) = func.layout.last_inst(to)
             {
                 func.layout.remove_inst(inst);
@@ -86,7 +86,6 @@ pub(super) fn lift(func: &mut Function, loops: &LoopAnalysis) -> bool {
             }
         }
     }
-    merged
 }
 
 /// What both ways out of a block's branch compute of values that nothing else uses moves before the
@@ -107,15 +106,8 @@ fn merge(
     if one == other || [one, other].map(|b| ways[b]) != [Way::From(block); 2] {
         return false;
     }
-    let mut known: HashMap<(Opcode, [Value; 2]), Inst> = HashMap::new();
-    for inst in func.layout.block_insts(one) {
-        if let Some(operation) = operation(func, inst) {
-            known.insert(operation, inst);
-        }
-    }
-    if known.is_empty() {
-        return false;
-    }
+    // The operations of the one block, when the other has one that may move.
+    let mut known: Option<HashMap<(Opcode, [Value; 2]), Inst>> = None;
     let mut merged = false;
     let mut next = func.layout.first_inst(other);
     while let Some(copy) = next {
@@ -128,6 +120,11 @@ fn merge(
         if operands.iter().any(|&value| uses[value] != 2) {
             continue;
         }
+        let known = known.get_or_insert_with(|| {
+            let insts = func.layout.block_insts(one);
+            let operations = insts.filter_map(|inst| Some((operation(func, inst)?, inst)));
+            operations.collect()
+        });
         let Some(inst) = known.remove(&(opcode, operands)) else {
             continue;
         };

@@ -13,11 +13,11 @@ use cranelift_codegen::ir::{
     Block, BlockArg, Function, Inst, InstBuilder, InstructionData, Opcode, Value, ValueDef, types,
 };
 
-/// Gives 64 bits to what addresses are made of; whether it has resolved all aliases.
-pub(super) fn widen(func: &mut Function) -> bool {
+/// Gives 64 bits to what addresses are made of, and leaves aliases.
+pub(super) fn widen(func: &mut Function) {
     let extensions = extensions(func);
     if extensions.is_empty() {
-        return false;
+        return;
     }
     let mut wide: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let params = Params::find(func, &extensions);
@@ -36,8 +36,6 @@ pub(super) fn widen(func: &mut Function) -> bool {
             func.dfg.change_to_alias(result, wide);
         }
     }
-    func.dfg.resolve_all_aliases();
-    true
 }
 
 /// The instructions that extend 32 bits by zeros to 64, and what they extend.

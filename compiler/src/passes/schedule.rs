@@ -12,8 +12,8 @@
 //! - The time is linear in the number of instructions and operands.
 
 use super::Uses;
-use cranelift_codegen::entity::SecondaryMap;
-use cranelift_codegen::ir::{Block, Function, Inst, Opcode, ValueDef};
+use cranelift_codegen::entity::{EntityRef as _, SecondaryMap};
+use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef};
 use std::sync::LazyLock;
 
 /// Orders the instructions of a function that has been optimized, whose values are used so often.
@@ -25,12 +25,16 @@ pub(super) fn schedule(func: &mut Function, uses: Uses) {
     }
 }
 
-/// Marks the end of a list of [`Scheduler::edges`].
+/// Marks the end of a list of [`Scheduler::edges`], and is no block's number.
 const END: u32 = u32::MAX;
 
-/// What is known of an instruction of the current block.
+/// What is known of an instruction of a block that has been looked at.
 #[derive(Clone, Copy)]
 struct State {
+    /// The number of the block, or [`END`] before.
+    block: u32,
+    /// Whether it makes a constant.
+    constant: bool,
     /// Whether it has its place in the new order.
     placed: bool,
     /// Whether it may move.
@@ -41,7 +45,23 @@ struct State {
     users: u32,
 }
 
+/// What makes a value, as a block sees it.
+enum Maker {
+    /// An instruction of the block that makes a constant.
+    Constant(Inst),
+    /// Another instruction of the block.
+    Here(Inst),
+    /// The block has it as a parameter.
+    Param,
+    /// Another block.
+    Elsewhere,
+    /// The optimizer has left open what does.
+    Unknown,
+}
+
 const NONE: State = State {
+    block: END,
+    constant: false,
     placed: false,
     moves: false,
     waiting: 0,
@@ -56,6 +76,8 @@ struct Scheduler {
     states: SecondaryMap<Inst, State>,
     /// Users of an instruction's result, as linked lists: the user and the next edge.
     edges: Vec<(Inst, u32)>,
+    /// The block's instructions as they were, and in the new order.
+    insts: Vec<Inst>,
     order: Vec<Inst>,
     /// Instructions whose operands have all been made, the next one last.
     ready: Vec<Inst>,
@@ -110,6 +132,7 @@ impl Scheduler {
             uses,
             states,
             edges: Vec::new(),
+            insts: Vec::new(),
             order: Vec::new(),
             ready: Vec::new(),
         }
@@ -120,37 +143,53 @@ impl Scheduler {
         self.kinds.get(op).copied().unwrap_or_default()
     }
 
-    fn is_constant(&self, func: &Function, inst: Inst) -> bool {
-        self.kind(func, inst).constant
-    }
-
-    /// Whether the instruction computes one value from others and does nothing else.
-    fn is_arithmetic(&self, func: &Function, inst: Inst) -> bool {
-        self.kind(func, inst).computes
-            && func.dfg.inst_results(inst).len() == 1
-            && !func.dfg.inst_args(inst).is_empty()
+    /// Whether a value is made by an instruction of this block, and by which; constants aside.
+    fn made_by(&self, func: &Function, value: Value, block: u32) -> Maker {
+        match func.dfg.value_def(value) {
+            ValueDef::Result(from, _) => {
+                let state = &self.states[from];
+                match state.block == block {
+                    true if state.constant => Maker::Constant(from),
+                    true => Maker::Here(from),
+                    false => Maker::Elsewhere,
+                }
+            }
+            ValueDef::Param(of, _) if of.index() as u32 == block => Maker::Param,
+            ValueDef::Param(..) => Maker::Elsewhere,
+            ValueDef::Union(..) => Maker::Unknown,
+        }
     }
 
     fn block(&mut self, func: &mut Function, block: Block) {
         self.edges.clear();
         self.order.clear();
+        self.insts.clear();
+        let number = block.index() as u32;
         let mut moving = false;
         for inst in func.layout.block_insts(block) {
-            let moves = self.is_arithmetic(func, inst);
-            self.states[inst].moves = moves;
+            self.insts.push(inst);
+            let kind = self.kind(func, inst);
+            // It computes one value from others and does nothing else.
+            let moves = kind.computes
+                && func.dfg.inst_results(inst).len() == 1
+                && !func.dfg.inst_args(inst).is_empty();
+            let state = &mut self.states[inst];
+            state.block = number;
+            state.constant = kind.constant;
+            state.moves = moves;
             moving |= moves;
             if moves {
-                self.link(func, block, inst);
+                self.link(func, number, inst);
             }
         }
         if !moving {
             return;
         }
-        let insts: Vec<Inst> = func.layout.block_insts(block).collect();
+        let insts = std::mem::take(&mut self.insts);
         for &inst in &insts {
             if !self.states[inst].placed {
-                self.place(func, inst);
-                self.follow(func, block);
+                self.place(func, number, inst);
+                self.follow(func, number);
             }
         }
         let same = insts.iter().zip(&self.order).take_while(|(a, b)| a == b);
@@ -161,41 +200,44 @@ impl Scheduler {
         for &inst in &self.order[same..] {
             func.layout.append_inst(inst, block);
         }
+        self.insts = insts;
     }
 
     /// Notes for which instructions of the block this one waits.
-    fn link(&mut self, func: &Function, block: Block, inst: Inst) {
+    fn link(&mut self, func: &Function, block: u32, inst: Inst) {
         for &value in func.dfg.inst_args(inst) {
-            match func.dfg.value_def(value) {
-                ValueDef::Result(from, _) if func.layout.inst_block(from) == Some(block) => {
-                    if !self.is_constant(func, from) {
-                        self.edges.push((inst, self.states[from].users));
-                        self.states[from].users = self.edges.len() as u32 - 1;
-                        self.states[inst].waiting += 1;
-                    }
+            match self.made_by(func, value, block) {
+                Maker::Here(from) => {
+                    self.edges.push((inst, self.states[from].users));
+                    self.states[from].users = self.edges.len() as u32 - 1;
+                    self.states[inst].waiting += 1;
                 }
-                ValueDef::Result(..) | ValueDef::Param(..) => {}
-                ValueDef::Union(..) => self.states[inst].moves = false,
+                Maker::Constant(_) | Maker::Param | Maker::Elsewhere => {}
+                Maker::Unknown => self.states[inst].moves = false,
             }
         }
     }
 
     /// Puts an instruction next, behind the constants among its operands.
-    fn place(&mut self, func: &Function, inst: Inst) {
-        for &value in func.dfg.inst_args(inst) {
-            if let ValueDef::Result(from, _) = func.dfg.value_def(value) {
-                let here = func.layout.inst_block(from) == func.layout.inst_block(inst);
-                if here && self.is_constant(func, from) && !self.states[from].placed {
-                    self.states[from].placed = true;
-                    self.order.push(from);
-                }
+    fn place(&mut self, func: &Function, block: u32, inst: Inst) {
+        let values = func.dfg.inst_args(inst);
+        for &value in values {
+            self.uses[value] -= 1;
+            if let Maker::Constant(from) = self.made_by(func, value, block)
+                && !self.states[from].placed
+            {
+                self.states[from].placed = true;
+                self.order.push(from);
+            }
+        }
+        // The values that a branch carries come behind its operands.
+        if func.dfg.insts[inst].opcode().is_terminator() {
+            for value in func.dfg.inst_values(inst).skip(values.len()) {
+                self.uses[value] -= 1;
             }
         }
         self.states[inst].placed = true;
         self.order.push(inst);
-        for value in func.dfg.inst_values(inst) {
-            self.uses[value] -= 1;
-        }
         // The list has the last user first, as `ready` wants it.
         let mut edge = self.states[inst].users;
         while let Some(&(user, next)) = self.edges.get(edge as usize) {
@@ -209,38 +251,34 @@ impl Scheduler {
     }
 
     /// Places what can follow.
-    fn follow(&mut self, func: &Function, block: Block) {
+    fn follow(&mut self, func: &Function, block: u32) {
         while let Some(inst) = self.ready.pop() {
             if self.states[inst].placed {
                 continue;
             }
             if self.ends_a_value(func, block, inst) {
-                self.place(func, inst);
+                self.place(func, block, inst);
             } else if let Some(user) = self.only_user(func, inst)
                 && self.ends_a_value(func, block, user)
             {
-                self.place(func, inst);
-                self.place(func, user);
+                self.place(func, block, inst);
+                self.place(func, block, user);
             }
         }
     }
 
     /// Whether a value of the block is not used behind this instruction: then its result takes that
     /// one's place.
-    fn ends_a_value(&self, func: &Function, block: Block, inst: Inst) -> bool {
+    fn ends_a_value(&self, func: &Function, block: u32, inst: Inst) -> bool {
         let values = func.dfg.inst_args(inst);
         values.iter().any(|&value| {
-            let made_here = match func.dfg.value_def(value) {
-                ValueDef::Result(from, _) => {
-                    func.layout.inst_block(from) == Some(block)
-                        && self.states[from].placed
-                        && !self.is_constant(func, from)
-                }
-                ValueDef::Param(of, _) => of == block,
-                ValueDef::Union(..) => false,
-            };
             let here = values.iter().filter(|&&other| other == value).count();
-            made_here && self.uses[value] as usize == here
+            self.uses[value] as usize == here
+                && match self.made_by(func, value, block) {
+                    Maker::Here(from) => self.states[from].placed,
+                    Maker::Param => true,
+                    Maker::Constant(_) | Maker::Elsewhere | Maker::Unknown => false,
+                }
         })
     }
 

@@ -1,6 +1,6 @@
 //! Each pass on small functions: the code before is built here, the code behind is asked for its order.
 
-use super::{chains, count_uses, lift, pointers, schedule};
+use super::{chains, lift, pointers, resolve_and_count, schedule};
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::types::{F64, I32, I64};
@@ -59,21 +59,23 @@ fn after(func: Function, pass: impl Fn(&mut Context)) -> Function {
 }
 
 fn scheduled(context: &mut Context) {
-    let uses = count_uses(&context.func);
+    let uses = resolve_and_count(&mut context.func);
     schedule::schedule(&mut context.func, uses);
 }
 
 fn reordered(context: &mut Context) {
-    let uses = count_uses(&context.func);
+    let uses = resolve_and_count(&mut context.func);
     chains::reorder(&mut context.func, &uses);
 }
 
 fn lifted(context: &mut Context) {
-    lift::lift(&mut context.func, &context.loop_analysis);
+    let mut uses = resolve_and_count(&mut context.func);
+    lift::lift(&mut context.func, &context.loop_analysis, &mut uses);
 }
 
 fn widened(context: &mut Context) {
     pointers::widen(&mut context.func);
+    resolve_and_count(&mut context.func);
 }
 
 fn all(func: &Function) -> impl Iterator<Item = Inst> + '_ {

@@ -7,12 +7,15 @@
 use cranelift_codegen::entity::{EntityRef as _, SecondaryMap};
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef};
 
+/// What a function keeps that counts as nothing: its time goes with its length.
+pub(crate) const FEW: u64 = 1 << 20;
+
 /// Sums up for how many instructions each value of a translated function is kept, until the sum
 /// exceeds `most`. Constants count neither as values nor as instructions: they are made where they
-/// are used. A function that is too short to exceed it counts as nothing.
-pub(super) fn kept(func: &mut Function, most: u64) -> u64 {
+/// are used. A function that is too short to exceed `few` counts as nothing.
+pub(super) fn kept(func: &mut Function, few: u64, most: u64) -> u64 {
     let insts = (func.dfg.num_insts() + func.dfg.num_blocks()) as u64;
-    if insts.saturating_mul(func.dfg.num_values() as u64) <= most {
+    if insts.saturating_mul(func.dfg.num_values() as u64) <= few {
         return 0;
     }
     func.dfg.resolve_all_aliases();
@@ -212,7 +215,7 @@ mod tests {
     /// The whole sum.
     fn whole(func: &Function) -> u64 {
         let most = (func.dfg.num_values() * (func.dfg.num_insts() + func.dfg.num_blocks())) as u64;
-        kept(&mut func.clone(), most - 1)
+        kept(&mut func.clone(), most - 1, most - 1)
     }
 
     #[test]
@@ -263,8 +266,8 @@ mod tests {
             b.ins().return_(&[]);
         });
         assert_eq!(whole(&func), 100 + 100 * 100);
-        let some = kept(&mut func.clone(), 5000);
+        let some = kept(&mut func.clone(), 5000, 5000);
         assert!(some > 5000 && some <= 5000 + 100, "{some}");
-        assert_eq!(kept(&mut func.clone(), u64::MAX), 0);
+        assert_eq!(kept(&mut func.clone(), u64::MAX, u64::MAX), 0);
     }
 }

@@ -2,22 +2,23 @@
 //! that translate them.
 
 use super::control::{Frame, FrameKind};
-use super::{Env, Regions, Translator, check_values, clif_type, limit_stack};
+use super::{Env, Regions, Translated, Translator, check_values, clif_type, limit_stack};
 use crate::error::{Error, Result};
 use cranelift_codegen::ir::{Function, InstBuilder, SourceLoc, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser as wp;
 
-/// Translates a defined function into `func`, whose signature is set: the number of instructions.
+/// Translates a defined function into `func`, whose signature is set.
 pub(crate) fn function(
     env: &Env<'_>,
     func: &mut Function,
     builder: &mut FunctionBuilderContext,
     index: u32,
     body: &wp::FunctionBody<'_>,
-) -> Result<u64> {
+) -> Result<Translated> {
     let ty = env.module.func_type(index)?;
     let (mut t, arguments) = open(env, func, builder)?;
+    t.load_base();
     for (&param, value) in ty.params.iter().zip(arguments) {
         let local = t.b.declare_var(clif_type(param));
         t.b.def_var(local, value);
@@ -48,14 +49,23 @@ pub(crate) fn function(
     });
     let mut instructions = 0;
     let mut ops = body.get_operators_reader()?;
-    while !ops.eof() {
-        if env.lines {
-            let at = ops.original_position() - env.module.code_start;
-            t.b.set_srcloc(SourceLoc::new(at as u32));
+    let mut read = || match ops.eof() {
+        true => Ok(None),
+        false => {
+            let at = ops.original_position();
+            ops.read().map(|op| Some((at, op)))
         }
-        let op = ops.read()?;
+    };
+    let mut current = read()?;
+    while let Some((at, op)) = current {
+        let next = read()?;
+        if env.lines {
+            t.b.set_srcloc(SourceLoc::new((at - env.module.code_start) as u32));
+        }
         instructions += 1;
+        t.condition = next.as_ref().is_some_and(|(_, next)| is_conditional(next));
         t.op(&op)?;
+        current = next;
     }
     if !t.frames.is_empty() {
         return Err(Error::internal("a block is not closed"));
@@ -64,8 +74,20 @@ pub(crate) fn function(
     let joins = std::mem::take(&mut t.joins);
     t.close();
     let range = body.range();
-    check_values(func, &joins, range.end.saturating_sub(range.start))?;
-    Ok(instructions)
+    let beyond = check_values(env, func, &joins, range.end.saturating_sub(range.start))?;
+    Ok(Translated {
+        instructions,
+        beyond,
+    })
+}
+
+/// Whether an instruction asks of the value on top of the stack only whether it is zero.
+fn is_conditional(op: &wp::Operator<'_>) -> bool {
+    use wp::Operator as O;
+    matches!(
+        op,
+        O::BrIf { .. } | O::If { .. } | O::Select | O::TypedSelect { .. }
+    )
 }
 
 /// Makes the thunk of imported function `index`: a function that calls it, to which references
@@ -118,7 +140,7 @@ fn open<'e, 'f>(
         .split_first()
         .ok_or_else(|| Error::internal("a function has no context"))?;
     Ok((
-        Translator::new(env, b, context, regions),
+        Translator::new(env, b, (entry, context), regions),
         arguments.to_vec(),
     ))
 }
@@ -138,7 +160,7 @@ impl Translator<'_, '_> {
             types::F32 => self.b.ins().f32const(0.0),
             types::F64 => self.b.ins().f64const(0.0),
             types::I8X16 => self.vector_constant(&[0; 16]),
-            ty => self.b.ins().iconst(ty, 0),
+            ty => self.integer(ty, 0),
         }
     }
 

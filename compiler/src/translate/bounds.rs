@@ -142,11 +142,12 @@ impl Translator<'_, '_> {
         }
         match self.operation(value) {
             Some((Opcode::Iconst, number, _)) => {
-                return self.b.ins().iconst(types::I64, number as i64);
+                return self.integer(types::I64, number as i64);
             }
             Some((Opcode::Ishl, bits, [a, _])) if depth > 0 => {
                 let a = self.number_of(a, depth - 1);
-                return self.b.ins().ishl_imm_u(a, bits as i64);
+                let bits = self.integer(types::I64, bits as i64);
+                return self.b.ins().ishl(a, bits);
             }
             Some((Opcode::Iadd, _, [a, b])) if depth > 0 => {
                 let a = self.number_of(a, depth - 1);
@@ -155,7 +156,7 @@ impl Translator<'_, '_> {
             }
             _ => {}
         }
-        self.b.ins().uextend(types::I64, value)
+        self.extend(value)
     }
 
     /// The 64 bits that were loaded, whose lower half the value is, if the upper one is zero.

@@ -62,7 +62,7 @@ impl Translator<'_, '_> {
         };
         match global.value {
             ValType::I32 => Some(self.i32(bits as u32)),
-            ValType::I64 => Some(self.b.ins().iconst(types::I64, bits.cast_signed())),
+            ValType::I64 => Some(self.integer(types::I64, bits.cast_signed())),
             _ => None,
         }
     }

@@ -165,6 +165,14 @@ impl Translator<'_, '_> {
         ))
     }
 
+    /// Loads the base of the first memory, which never changes, for all accesses of the function: one
+    /// load in place of one each, of which the optimizer would keep one.
+    pub(super) fn load_base(&mut self) {
+        if !self.env.module.memories.is_empty() {
+            self.base = Some(self.context_constant(types::I64, ctx::MEM_BASE));
+        }
+    }
+
     /// The native address of an access to `size` bytes, with a bounds check if the mode needs one:
     /// a value, and an offset to it.
     pub(super) fn address(
@@ -185,8 +193,13 @@ impl Translator<'_, '_> {
         if unguarded && self.env.options.tests() {
             self.test_bounds(memory, index, end)?;
         }
-        let (base, _) = self.memory_fields(memory)?;
-        let base = self.context_constant(types::I64, base);
+        let base = match self.base.filter(|_| memory == 0) {
+            Some(base) => base,
+            None => {
+                let (base, _) = self.memory_fields(memory)?;
+                self.context_constant(types::I64, base)
+            }
+        };
         let address = self.b.ins().iadd(base, index);
         match i32::try_from(memarg.offset) {
             Ok(offset) => Ok((address, offset)),

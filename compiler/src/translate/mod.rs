@@ -33,6 +33,7 @@ mod unwind;
 mod vectors;
 mod xheap;
 
+pub(crate) use alive::FEW as FEW_KEPT;
 pub(crate) use body::{entry, function, thunk};
 pub(crate) use copies::code as routine_code;
 pub(crate) use exceptions::Exceptions;
@@ -76,6 +77,8 @@ pub(crate) struct Env<'m> {
     pub(crate) canonical: Vec<u32>,
     /// Index of the thunk of each imported function that is used as a value.
     pub(crate) thunks: HashMap<u32, u32>,
+    /// Whether the module may ask too much of the compiler, so that what each function asks counts.
+    pub(crate) counted: bool,
     /// Whether the code keeps where it comes from.
     pub(crate) lines: bool,
     /// For each table, whether its length never changes.
@@ -220,12 +223,52 @@ struct Joins {
     in_loops: u64,
 }
 
+/// A function that was translated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Translated {
+    /// How many instructions of WebAssembly it has.
+    pub(crate) instructions: u64,
+    pub(crate) beyond: Beyond,
+}
+
+/// What functions ask of the compiler beyond what goes with their length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    /// Values of locals that branches carry, beyond some for each byte.
+    pub(crate) carried: u64,
+    /// Pairs of locals that loops use.
+    pub(crate) in_loops: u64,
+    /// Instructions that values are kept for, in functions where these are many.
+    pub(crate) kept: u64,
+}
+
+impl Beyond {
+    /// Adds what another function asks, and compares the sums with the limits of a module.
+    pub(crate) fn add(&mut self, other: Beyond) -> Result<()> {
+        self.carried += other.carried;
+        self.in_loops += other.in_loops;
+        self.kept += other.kept;
+        too_large(limits::ALL_LOCALS_CARRIED.check(self.carried))?;
+        too_large(limits::ALL_LOCALS_IN_LOOPS.check(self.in_loops))?;
+        too_large(limits::ALL_VALUES_KEPT.check(self.kept))
+    }
+}
+
 /// The translation of one function.
 struct Translator<'e, 'f> {
     env: &'e Env<'e>,
     b: FunctionBuilder<'f>,
     /// The context, this function's first argument.
     context: Value,
+    /// The function's first block, which dominates all others.
+    entry: Block,
+    /// The integers and the extended values that there are, each with its block.
+    integers: HashMap<(Type, i64), (Block, Value)>,
+    extended: HashMap<Value, (Block, Value)>,
+    /// Whether the next instruction takes the result of the current one as a condition only.
+    condition: bool,
+    /// The base of the first memory, if the function has loaded it at its entry.
+    base: Option<Value>,
     regions: Regions,
     stack: Vec<Value>,
     locals: Vec<Variable>,
@@ -245,11 +288,22 @@ struct Translator<'e, 'f> {
 }
 
 impl<'e, 'f> Translator<'e, 'f> {
-    fn new(env: &'e Env<'e>, b: FunctionBuilder<'f>, context: Value, regions: Regions) -> Self {
+    /// Of a function whose first block is the current one.
+    fn new(
+        env: &'e Env<'e>,
+        b: FunctionBuilder<'f>,
+        (entry, context): (Block, Value),
+        regions: Regions,
+    ) -> Self {
         Translator {
             env,
             b,
             context,
+            entry,
+            integers: HashMap::new(),
+            extended: HashMap::new(),
+            condition: false,
+            base: None,
             regions,
             stack: Vec::new(),
             locals: Vec::new(),
@@ -299,7 +353,41 @@ impl<'e, 'f> Translator<'e, 'f> {
     }
 
     fn i32(&mut self, n: u32) -> Value {
-        self.b.ins().iconst(types::I32, i64::from(n))
+        self.integer(types::I32, i64::from(n))
+    }
+
+    /// An integer, whose bits above the type's are zero. The optimizer makes constants where they are
+    /// used, so that fewer of them only cost less.
+    fn integer(&mut self, ty: Type, n: i64) -> Value {
+        if let Some(&(block, value)) = self.integers.get(&(ty, n))
+            && self.is_there(block)
+        {
+            return value;
+        }
+        let value = self.b.ins().iconst(ty, n);
+        if let Some(block) = self.b.current_block() {
+            self.integers.insert((ty, n), (block, value));
+        }
+        value
+    }
+
+    /// A value of 32 bits with zeros as its upper half.
+    fn extend(&mut self, value: Value) -> Value {
+        if let Some(&(block, wide)) = self.extended.get(&value)
+            && self.is_there(block)
+        {
+            return wide;
+        }
+        let wide = self.b.ins().uextend(types::I64, value);
+        if let Some(block) = self.b.current_block() {
+            self.extended.insert(value, (block, wide));
+        }
+        wide
+    }
+
+    /// Whether the current block has what was made in this one.
+    fn is_there(&self, block: Block) -> bool {
+        block == self.entry || self.b.current_block() == Some(block)
     }
 
     fn trap_if(&mut self, condition: Value, trap: Trap) {
@@ -386,7 +474,7 @@ impl<'e, 'f> Translator<'e, 'f> {
 /// Compares the values of a function that is translated with the limits: all of them with what a
 /// function may have, with its length those of locals where control flow joins, and how long they
 /// are kept. The verifier knows nothing of the latter two.
-fn check_values(func: &mut Function, joins: &Joins, bytes: u64) -> Result<()> {
+fn check_values(env: &Env<'_>, func: &mut Function, joins: &Joins, bytes: u64) -> Result<Beyond> {
     let dfg = &func.dfg;
     let blocks = func.layout.blocks();
     let (mut carried, mut locals) = (0, joins.made);
@@ -399,8 +487,18 @@ fn check_values(func: &mut Function, joins: &Joins, bytes: u64) -> Result<()> {
         }
     }
     within(dfg.num_values() + carried)?;
-    too_large(limits::LOCALS_CARRIED.check(limits::beyond(locals as u64, bytes)))?;
-    too_large(limits::VALUES_KEPT.check(alive::kept(func, limits::VALUES_KEPT.most)))
+    let few = match env.counted {
+        true => alive::FEW,
+        false => limits::VALUES_KEPT.most,
+    };
+    let beyond = Beyond {
+        carried: limits::beyond(locals as u64, bytes),
+        in_loops: joins.in_loops,
+        kept: alive::kept(func, few, limits::VALUES_KEPT.most),
+    };
+    too_large(limits::LOCALS_CARRIED.check(beyond.carried))?;
+    too_large(limits::VALUES_KEPT.check(beyond.kept))?;
+    Ok(beyond)
 }
 
 fn within(values: usize) -> Result<()> {

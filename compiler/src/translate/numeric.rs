@@ -37,7 +37,7 @@ impl Translator<'_, '_> {
                 self.push(value);
             }
             O::I64Const { value } => {
-                let value = self.b.ins().iconst(types::I64, value);
+                let value = self.integer(types::I64, value);
                 self.push(value);
             }
             O::F32Const { value } => {
@@ -86,7 +86,8 @@ impl Translator<'_, '_> {
             O::F32Sqrt | O::F64Sqrt => unary!(self, sqrt),
             O::I32Eqz | O::I64Eqz => {
                 let a = self.pop()?;
-                let is = self.b.ins().icmp_imm_s(IntCC::Equal, a, 0);
+                let zero = self.integer(self.b.func.dfg.value_type(a), 0);
+                let is = self.b.ins().icmp(IntCC::Equal, a, zero);
                 self.push_bool(is);
             }
             O::I32Eq | O::I64Eq => self.int_compare(IntCC::Equal)?,
@@ -110,9 +111,13 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// Pushes a comparison's result, a byte, extended to the i32 of WebAssembly.
+    /// Pushes a comparison's result, a byte, extended to the i32 of WebAssembly; as it is, where the
+    /// next instruction only asks whether it is zero.
     pub(super) fn push_bool(&mut self, byte: Value) {
-        let value = self.b.ins().uextend(types::I32, byte);
+        let value = match self.condition {
+            true => byte,
+            false => self.b.ins().uextend(types::I32, byte),
+        };
         self.push(value);
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Used {
     pub(crate) tail_calls: bool,
     /// Functions that may become larger in the compiler than it compiles.
     pub(crate) large: BTreeSet<u32>,
+    /// Whether all functions together may ask more of the compiler than a module may.
+    pub(crate) counted: bool,
     /// Whether exceptions are thrown or caught.
     pub(crate) exceptions: bool,
 }
@@ -50,6 +52,7 @@ pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<Used> {
         allocations = func.into_allocations();
     }
     work.check()?;
+    used.counted = work.may_be_too_large();
     Ok(used)
 }
 

@@ -8,9 +8,11 @@
 //! function's length only what branches carry for locals.
 
 use crate::error::Result;
+use crate::translate::{Beyond, FEW_KEPT};
 use crate::verify::limits;
 use sing_image::limits::{
-    Counts, FUNCTION_VALUES, LOCALS_CARRIED, LOCALS_IN_LOOPS, VALUES_KEPT, VALUES_PER_BYTE,
+    ALL_LOCALS_CARRIED, ALL_LOCALS_IN_LOOPS, ALL_VALUES_KEPT, Counts, FUNCTION_VALUES,
+    LOCALS_CARRIED, LOCALS_IN_LOOPS, VALUES_KEPT, VALUES_PER_BYTE,
 };
 use std::ops::RangeInclusive;
 use wasmparser::{self as wp, WasmModuleResources as _};
@@ -36,6 +38,10 @@ const WITHIN: u64 = 64;
 pub(super) struct Work {
     values: u64,
     bytes: u64,
+    locals_by_blocks: u64,
+    catching: u64,
+    /// The most that the compiler may find.
+    beyond: Beyond,
 }
 
 /// The work for one function.
@@ -56,6 +62,8 @@ pub(super) struct FunctionWork {
     /// may go through all of them.
     catching: u64,
     most_catching: u64,
+    /// Those around each of them, together.
+    all_catching: u64,
     /// The most operands that wait.
     operands: u64,
     /// Whether there has been a block that catches exceptions: calls may end in it.
@@ -67,11 +75,31 @@ impl Work {
     pub(super) fn add(&mut self, function: &FunctionWork) {
         self.values += function.values;
         self.bytes += function.bytes;
+        self.locals_by_blocks += function.locals * function.blocks;
+        self.catching += function.all_catching;
+        // Of a function that asks more, the compiler says so.
+        let beyond = function.beyond();
+        self.beyond.carried += beyond.carried.min(LOCALS_CARRIED.most);
+        self.beyond.in_loops += beyond.in_loops.min(LOCALS_IN_LOOPS.most);
+        if beyond.kept > FEW_KEPT {
+            self.beyond.kept += beyond.kept.min(VALUES_KEPT.most);
+        }
     }
 
     /// Compares it with the limits.
     pub(super) fn check(&self) -> Result<()> {
-        limits::checked(&Counts::of_values(self.values, self.bytes))
+        limits::checked(&Counts {
+            all_locals_by_blocks: self.locals_by_blocks,
+            all_catching: self.catching,
+            ..Counts::of_values(self.values, self.bytes)
+        })
+    }
+
+    /// Whether the compiler may refuse the module for what it finds in all functions.
+    pub(super) fn may_be_too_large(&self) -> bool {
+        self.beyond.carried > ALL_LOCALS_CARRIED.most
+            || self.beyond.in_loops > ALL_LOCALS_IN_LOOPS.most
+            || self.beyond.kept > ALL_VALUES_KEPT.most
     }
 }
 
@@ -90,6 +118,7 @@ impl FunctionWork {
             all_loops: 0,
             catching: 0,
             most_catching: 0,
+            all_catching: 0,
             operands: 0,
             catches: false,
         }
@@ -189,21 +218,38 @@ impl FunctionWork {
     fn enter_catching(&mut self) {
         self.catches = true;
         self.catching += 1;
+        self.all_catching += self.catching;
         self.most_catching = self.most_catching.max(self.catching);
     }
 
     /// Whether the compiler may refuse the function for its values, of which it has more than are
-    /// counted here: of an instruction, and of each local on each edge, and in each block where
-    /// edges join; or for how many of them wait at a time.
+    /// counted here; or for how many of them wait at a time.
     pub(super) fn may_be_too_large(&self) -> bool {
-        let of_locals = self.locals.saturating_mul(self.blocks + self.edges);
+        let beyond = self.beyond();
+        let values = COMPILED.saturating_mul(self.values);
+        values.saturating_add(self.of_locals()) > FUNCTION_VALUES.most
+            || beyond.kept > VALUES_KEPT.most
+            || beyond.in_loops > LOCALS_IN_LOOPS.most
+            || beyond.carried > LOCALS_CARRIED.most
+    }
+
+    /// The most values of the compiler's that locals become: one for each local on each edge, and in
+    /// each block where edges join.
+    fn of_locals(&self) -> u64 {
+        self.locals.saturating_mul(self.blocks + self.edges)
+    }
+
+    /// The most that the compiler may find.
+    fn beyond(&self) -> Beyond {
         let values = COMPILED.saturating_mul(self.values);
         let waiting = self.locals + self.operands + WITHIN;
-        let in_loops = self.locals.saturating_mul(self.locals);
-        values.saturating_add(of_locals) > FUNCTION_VALUES.most
-            || values.saturating_mul(waiting) > VALUES_KEPT.most
-            || in_loops.saturating_mul(self.all_loops) > LOCALS_IN_LOOPS.most
-            || of_locals > LOCALS_CARRIED.most + VALUES_PER_BYTE * self.bytes
+        let pairs = self.locals.saturating_mul(self.locals);
+        let free = VALUES_PER_BYTE * self.bytes;
+        Beyond {
+            carried: self.of_locals().saturating_sub(free),
+            in_loops: pairs.saturating_mul(self.all_loops),
+            kept: values.saturating_mul(waiting),
+        }
     }
 
     /// Compares it with the limits.

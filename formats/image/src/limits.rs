@@ -95,6 +95,17 @@ limits! {
     VALUES_KEPT values_kept: 64 << 20, "instructions that values of one function are kept for, over all values",
         "split the function, or keep values in memory";
     LOCALS_BY_BLOCKS locals_by_blocks: 64 << 20, "locals times blocks of one function", "split the function";
+    ALL_LOCALS_CARRIED all_locals_carried: 16 << 20,
+        "values of locals that branches of all functions carry, beyond four for each of their bytes",
+        "let the loops of its largest functions change fewer locals";
+    ALL_LOCALS_IN_LOOPS all_locals_in_loops: 1 << 30, "pairs of locals that a loop uses, over all loops of all functions",
+        "let the inner loops of its largest functions use fewer locals";
+    ALL_VALUES_KEPT all_values_kept: 16 << 30, "instructions that values are kept for, over all values of all functions",
+        "split its largest functions, or keep values in memory";
+    ALL_LOCALS_BY_BLOCKS all_locals_by_blocks: 8 << 30, "locals times blocks, over all functions",
+        "split its largest functions";
+    ALL_CATCHING all_catching: 512 << 20, "blocks that catch exceptions around each other one, over all functions",
+        "make functions of the inner ones";
     MEMORIES memories: 16, "memories", "put several memories into one";
     MEMORY_PAGES memory_pages: 65_536, "pages of 64 KiB that all memories together start with", "start with less and grow";
     NAME_BYTES name_bytes: 256, "bytes in the program's name", "choose a shorter name";
