@@ -1,5 +1,6 @@
 //! `sing-bench-embed IMAGE`: the cost of a call from this program into a process of its own, or a
-//! kept one, of the system inside it, and back (target T18). Prints a line of JSON for each.
+//! kept one, of the system inside it, and back (target T18); in bytes, and by messages of a contract.
+//! Prints a line of JSON for each.
 
 #![forbid(unsafe_code)]
 
@@ -8,11 +9,16 @@ use sing_embed::{Error, Image, System};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+sing_embed::contract!("../../tests/sips/talker/talker.contract");
+
+use TalkContract::imp::{Start_Add, Start_Say};
+use TalkContract::{Imp, Start};
+
 /// The output of `--help`.
 const HELP: &str = "\
 Usage: sing-bench-embed [OPTIONS] IMAGE
 
-Measures calls of the programs `plugin` and `copy` in a system image, as `cargo xtask bench embed` makes it.
+Measures calls of the programs `plugin`, `copy` and `talker` in a system image, as `cargo xtask bench embed` makes it.
 
 Options:
       --burst        accepted, as of the other measuring programs
@@ -21,12 +27,14 @@ Options:
 
 /// What is asked: an echo of 16 bytes.
 const CALL: &[u8] = b"echo 0123456789abcdef";
+/// The same in a message.
+const TEXT: &str = "0123456789abcdef";
 
 /// Measures calls, and prints how many cycles one takes, and how many there are in a second.
 fn measure(
     kind: &str,
     samples: usize,
-    mut call: impl FnMut() -> Result<Vec<u8>, Error>,
+    mut call: impl FnMut() -> Result<bool, Error>,
 ) -> Result<(), Error> {
     for _ in 0..samples / 10 {
         call()?;
@@ -35,9 +43,12 @@ fn measure(
     let begun = Instant::now();
     for _ in 0..samples {
         let start = cycles();
-        let answer = call()?;
+        let right = call()?;
         took.push(cycles() - start);
-        assert_eq!(answer, CALL[5..], "the plug-in echoes");
+        assert!(
+            right,
+            "{kind}: another answer has come than the one to this call"
+        );
     }
     let rate = samples as f64 / begun.elapsed().as_secs_f64();
     took.sort_unstable();
@@ -61,20 +72,48 @@ fn measure(
 fn run(path: &std::path::Path, samples: usize) -> Result<(), Box<dyn std::error::Error>> {
     let system = System::start(&Image::open(path)?)?;
     let plugin = system.program("plugin");
-    measure("a process for each", samples, || plugin.call(CALL))?;
+    let echoes = |answer: Result<Vec<u8>, Error>| Ok(answer? == CALL[5..]);
+    measure("a process for each", samples, || echoes(plugin.call(CALL)))?;
     let second = Duration::from_secs(1);
     let limited = plugin.clone().memory(2 << 20).time(second).deadline(second);
     let name = "a process for each, with budgets and a deadline";
-    measure(name, samples, || limited.call(CALL))?;
+    measure(name, samples, || echoes(limited.call(CALL)))?;
     let mut kept = plugin.open()?;
-    measure("a kept process", samples, || kept.call(CALL))?;
+    measure("a kept process", samples, || echoes(kept.call(CALL)))?;
     let mut kept = limited.open()?;
     let name = "a kept process, with budgets and a deadline";
-    measure(name, samples, || kept.call(CALL))?;
+    measure(name, samples, || echoes(kept.call(CALL)))?;
     // Its standard input, which is what the plug-in answers.
     let copy = system.program("copy");
     let name = "an ordinary program, a process for each";
-    measure(name, samples, || copy.call(&CALL[5..]))?;
+    measure(name, samples, || echoes(copy.call(&CALL[5..])))?;
+    converse(&system, samples)
+}
+
+/// Measures conversations: a message of the host's and the answer, on an endpoint that is kept, and with a
+/// process that is made for it and has ended with it.
+fn converse(system: &System, samples: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let talker = system.program("talker");
+    let connect = || talker.connect::<Imp<'_, Start>>("talk");
+    let mut kept = Some(connect()?);
+    let mut sent = 0;
+    measure("a kept endpoint", samples, || {
+        let endpoint = kept.take().map_or_else(connect, Ok)?;
+        let Start_Add::Sum(sum, next) = endpoint.call_add(1, false)?;
+        kept = Some(next);
+        sent += 1;
+        Ok(sum == sent)
+    })?;
+    measure("a kept endpoint, with a block each way", samples, || {
+        let endpoint = kept.take().map_or_else(connect, Ok)?;
+        let Start_Say::Said(text, next) = endpoint.call_say(TEXT)?;
+        kept = Some(next);
+        Ok(text.to_str() == Ok(TEXT))
+    })?;
+    measure("an endpoint and a process for each", samples, || {
+        let Start_Add::Sum(sum, _) = connect()?.call_add(1, false)?;
+        Ok(sum == 1)
+    })?;
     Ok(())
 }
 

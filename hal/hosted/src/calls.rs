@@ -6,7 +6,8 @@
 //! kernel's itself meanwhile, unless another is ([`Baton`]).
 //!
 //! Invariants:
-//! - A request is in `waiting`, or with the kernel, until it is answered.
+//! - A request is in `waiting`, with the thread that runs the kernel ([`here`]), or with the kernel, until it
+//!   is answered.
 //! - Nothing of the host's runs within the kernel: an answer is put down, and the thread that
 //!   waits for it is woken.
 //! - What the kernel answers to nothing is not copied.
@@ -16,6 +17,7 @@
 //! - Once the system has ended, every request has an answer: that it has.
 
 mod answer;
+mod here;
 mod lent;
 
 pub use answer::{Pending, Reply};
@@ -28,11 +30,13 @@ use crate::signals::beside;
 use crate::wakers::Wakers;
 use crate::{HostedHal, hosted};
 use answer::{Place, locked};
+use here::Here;
 use lent::Loans;
 use sing_calls::{Endpoint, Given, Limits, Op, Outcome, Request};
 use sing_kernel::hal::Callers;
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -45,6 +49,10 @@ pub struct Port {
     /// The process that the system is in.
     origin: Origin,
     state: Mutex<State>,
+    /// The number of the last request.
+    last: AtomicU64,
+    /// The request of the thread that runs the kernel.
+    here: Here,
     /// Wakers to be called, by a thread of the host's.
     wakers: Arc<Wakers>,
     /// Who runs the kernel.
@@ -62,7 +70,6 @@ struct State {
     /// Places of answers, with the requests' numbers: a few, or as many as the program has calls under
     /// way. The last ones are mostly those that are asked for.
     open: Vec<(u64, Arc<Place>)>,
-    last: u64,
     ended: Option<i32>,
     /// Blocks that have been given back since the kernel was told of one.
     untold: usize,
@@ -239,13 +246,52 @@ impl Port {
         if self.is_elsewhere() {
             return Reply::ended();
         }
-        let lent = self.lend();
-        let mut pending = self.put_in(asked);
-        match lent {
-            Some(hosted) => self.run(hosted, pending.id),
-            None => pending.tell_sleeper(),
+        match self.lend() {
+            // What others have asked before is served before.
+            Some(hosted) if !self.is_due() => self.call_here(hosted, asked),
+            lent => {
+                let mut pending = self.put_in(asked);
+                match lent {
+                    Some(hosted) => self.run(hosted, pending.id),
+                    None => pending.tell_sleeper(),
+                }
+                pending.wait()
+            }
         }
-        pending.wait()
+    }
+
+    /// Runs the kernel on this thread, which was lent, for a request that stays here; and waits for the
+    /// answer elsewhere if the kernel rests without it.
+    fn call_here(self: &Arc<Self>, hosted: &HostedHal, asked: &Asked<'_>) -> Reply {
+        self.name_itself();
+        let request = asked.request(self.next_number());
+        // SAFETY: the request is not touched until `end`, below, and nothing in between unwinds: the
+        // kernel runs there.
+        unsafe { self.here.put(&request) };
+        self.baton.run(hosted, request.id);
+        let waits = self.here.waits();
+        let reply = self.here.end();
+        // Before another thread runs the kernel, which could answer then.
+        let pending = match reply {
+            Some(_) => None,
+            None => Some(self.expect(request.id, waits.then_some(&request))),
+        };
+        self.baton.give();
+        match (reply, pending) {
+            (Some(reply), _) => reply,
+            (None, Some(mut pending)) => pending.wait(),
+            (None, None) => Reply::ended(),
+        }
+    }
+
+    /// The number of the next request.
+    fn next_number(&self) -> u64 {
+        self.last.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Notes where this port is, for blocks that the host is lent.
+    fn name_itself(self: &Arc<Self>) {
+        self.own.get_or_init(|| Arc::downgrade(self));
     }
 
     /// The machine, if nobody runs its kernel and this thread may: it is the one to do that now.
@@ -296,12 +342,17 @@ impl Port {
 
     /// Hands the system a request, in the process that it is in, and tells nobody.
     fn put_in(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
-        self.own.get_or_init(|| Arc::downgrade(self));
+        self.name_itself();
         assert!(asked.op != Op::Free, "a block is given back by what has it");
+        let id = self.next_number();
+        self.expect(id, Some(&asked.request(id)))
+    }
+
+    /// Makes a place for the answer of this number, and hands the system its request, unless the kernel has
+    /// that already.
+    fn expect(self: &Arc<Self>, id: u64, request: Option<&Request<'_>>) -> Pending {
         let place = Arc::new(Place::default());
         let mut state = locked(&self.state);
-        state.last += 1;
-        let id = state.last;
         let mut pending = Pending {
             place: Arc::clone(&place),
             port: Arc::clone(self),
@@ -314,8 +365,10 @@ impl Port {
             return pending;
         }
         state.open.push((id, place));
-        state.add(&asked.request(id));
-        self.baton.note_request(true);
+        if let Some(request) = request {
+            state.add(request);
+            self.baton.note_request(true);
+        }
         // Also where others wait: nobody may have told of them yet.
         pending.untold = true;
         pending
@@ -439,25 +492,39 @@ impl Port {
 impl Port {
     /// Puts an answer down where it is waited for.
     fn put(&self, id: u64, outcome: Outcome, bytes: impl FnOnce() -> Vec<u8>) {
-        if let Some(place) = self.take(id) {
-            let reply = Reply {
-                outcome: Some(outcome),
-                bytes: bytes(),
-                message: None,
-            };
-            place.put(reply, &self.wakers);
-            self.baton.answered(id);
+        let reply = |bytes| Reply {
+            outcome: Some(outcome),
+            bytes,
+            message: None,
+        };
+        if self.here.has(id) {
+            self.here.answer(reply(bytes()));
+        } else if let Some(place) = self.take(id) {
+            place.put(reply(bytes()), &self.wakers);
+        } else {
+            return;
         }
+        self.baton.answered(id);
     }
 }
 
 /// What the kernel alone does, as [`OfKernel`] says.
 impl Port {
     pub(crate) fn waits(&self) -> bool {
-        self.is_due()
+        self.here.waits() || self.is_due()
     }
 
     pub(crate) fn next(&self, serve: &mut dyn FnMut(&Request<'_>) -> bool) -> bool {
+        let took = self.here.take(|request| {
+            if !serve(request) {
+                let mut state = locked(&self.state);
+                state.add(request);
+                self.baton.note_request(true);
+            }
+        });
+        if took.is_some() {
+            return true;
+        }
         let mut state = locked(&self.state);
         let first = state.waiting.pop_front();
         if state.waiting.is_empty() {
@@ -491,16 +558,21 @@ impl Port {
     }
 
     pub(crate) fn message(&self, id: u64, index: u32, words: &[Given]) -> bool {
-        let own = self.own.get().and_then(Weak::upgrade);
-        let Some((place, own)) = self.take(id).zip(own) else {
+        let Some(own) = self.own.get().and_then(Weak::upgrade) else {
             return false;
         };
-        let reply = Reply {
+        let reply = || Reply {
             outcome: Some(Outcome::Done),
             bytes: Vec::new(),
             message: Some(Message::new(&own, index, words)),
         };
-        place.put(reply, &self.wakers);
+        if self.here.has(id) {
+            self.here.answer(reply());
+        } else if let Some(place) = self.take(id) {
+            place.put(reply(), &self.wakers);
+        } else {
+            return false;
+        }
         self.baton.answered(id);
         true
     }

@@ -1,6 +1,10 @@
 //! The heap of a program: what is left of its own linear memory behind its data, and then pages by
 //! which that grows. Many programs get by with what is left, and need nothing of the machine.
 //!
+//! What is left is taken from its beginning on, as much as is needed: the allocator writes at the end
+//! of what it has, and memory that is written to is memory that each process has to have, and that is
+//! cleared behind it.
+//!
 //! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins
 //! through `yield`, which lets the holder run on the one processor that both may share.
 
@@ -64,8 +68,11 @@ mod global {
 
     /// Bytes of a page of linear memory.
     const PAGE: usize = 64 << 10;
-    /// What the allocator needs beside an allocation.
+    /// Bytes of the machine's pages, by which the heap takes what is left behind the data.
+    const STEP: usize = 4 << 10;
+    /// What the allocator needs beside an allocation, and once for itself.
     const BESIDE: usize = 64;
+    const ONCE: usize = 1 << 10;
 
     unsafe extern "C" {
         /// Where the program's data end, as the linker says.
@@ -76,25 +83,50 @@ mod global {
     #[derive(Debug)]
     struct Pages {
         begun: bool,
+        /// The end of the part of the heap that was taken last.
         end: Option<NonNull<u8>>,
+        /// Bytes behind that end that are the heap's, too, and nobody has touched.
+        left: usize,
+    }
+
+    /// How many of `left` bytes from an address on are taken for an allocation that needs `wanted`: up to
+    /// the end of one of the machine's pages.
+    fn part(at: usize, wanted: usize, left: usize) -> usize {
+        let end = at.saturating_add(wanted).checked_next_multiple_of(STEP);
+        end.map_or(left, |end| left.min(end - at))
     }
 
     // SAFETY: nothing here allocates.
     unsafe impl Source for Pages {
         fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
-            let size = || memory_size::<0>() * PAGE;
+            let wanted = layout.size().saturating_add(layout.align());
+            let wanted = wanted.saturating_add(BESIDE);
             if !core::mem::replace(&mut talc.source.begun, true) {
                 let base = &raw const __heap_base as *mut u8;
-                let left = size().saturating_sub(base.addr());
+                let left = (memory_size::<0>() * PAGE).saturating_sub(base.addr());
+                let part = part(base.addr(), wanted.saturating_add(ONCE), left);
                 // SAFETY: the linker has put nothing there, and nobody else uses it: the stack and
                 // the data lie before.
-                talc.source.end = unsafe { talc.claim(base, left) };
-                if talc.source.end.is_some() {
+                talc.source.end = unsafe { talc.claim(base, part) };
+                if let Some(end) = talc.source.end {
+                    talc.source.left = base.addr() + left - end.addr().get();
                     return Ok(());
                 }
             }
-            let wanted = layout.size().saturating_add(layout.align());
-            let pages = wanted.saturating_add(BESIDE).div_ceil(PAGE);
+            if let Some(end) = talc.source.end
+                && talc.source.left > 0
+            {
+                let left = talc.source.left;
+                let part = part(end.addr().get(), wanted, left);
+                let to = end.as_ptr().map_addr(|at| at.saturating_add(part));
+                // SAFETY: these bytes are the heap's, as they were when the program began.
+                talc.source.end = Some(unsafe { talc.extend(end, to) });
+                talc.source.left = left - part;
+                if wanted <= part {
+                    return Ok(());
+                }
+            }
+            let pages = wanted.div_ceil(PAGE);
             let base = match memory_grow::<0>(pages) {
                 usize::MAX => return Err(()),
                 before => (before * PAGE) as *mut u8,
@@ -139,5 +171,6 @@ mod global {
     static HEAP: Heap = Heap(TalcLock::new(Pages {
         begun: false,
         end: None,
+        left: 0,
     }));
 }

@@ -59,6 +59,65 @@ fn requests_come_in_their_order_and_stay_until_they_are_taken() {
     assert_eq!(take(&port), Some((second.id(), Vec::new())));
 }
 
+const ASKED: Asked<'static> = Asked {
+    bytes: b"1",
+    ..Asked::of(Op::Call, 0)
+};
+
+/// A request of a thread that runs the kernel for it, until [`Here::end`].
+fn put_here(port: &Port, request: &Request<'_>) {
+    // SAFETY: each test calls `end` while it has the request.
+    unsafe { port.here.put(request) };
+}
+
+#[test]
+fn the_request_of_the_thread_that_runs_the_kernel_is_read_once_and_answered_there() {
+    let port = Arc::new(Port::default());
+    let request = ASKED.request(port.next_number());
+    put_here(&port, &request);
+    assert!(port.waits());
+    let mut other = ask(&port, b"2");
+    assert_eq!(take(&port), Some((request.id, b"1".to_vec())));
+    assert_eq!(take(&port), Some((other.id(), b"2".to_vec())));
+    assert!(!port.waits() && take(&port).is_none());
+    // Each answer goes where it is waited for, and one to nothing nowhere.
+    port.say(0, Outcome::NotMade, format_args!("to nothing"));
+    port.say(other.id(), Outcome::Done, format_args!("two"));
+    port.say(request.id, Outcome::Done, format_args!("one"));
+    assert_eq!(
+        port.here.end().map(|reply| reply.bytes),
+        Some(b"one".to_vec())
+    );
+    assert_eq!(other.wait().bytes, b"two");
+    port.say(request.id, Outcome::Done, format_args!("again"));
+    assert!(port.here.end().is_none());
+}
+
+#[test]
+fn what_is_not_answered_while_its_thread_runs_the_kernel_is_waited_for_elsewhere() {
+    let port = Arc::new(Port::default());
+    for taken in [true, false] {
+        let request = ASKED.request(port.next_number());
+        put_here(&port, &request);
+        // If not, its image is being loaded.
+        assert!(port.next(&mut |_| taken));
+        assert_eq!(port.waits(), !taken);
+        assert!(!port.here.waits() && port.here.end().is_none());
+        let mut pending = port.expect(request.id, None);
+        if !taken {
+            assert_eq!(take(&port), Some((request.id, b"1".to_vec())));
+        }
+        port.say(request.id, Outcome::Done, format_args!("late"));
+        assert_eq!(pending.wait().bytes, b"late");
+    }
+    // The kernel has not come to it at all.
+    let request = ASKED.request(port.next_number());
+    put_here(&port, &request);
+    assert!(port.here.end().is_none());
+    let pending = port.expect(request.id, Some(&request));
+    assert_eq!(take(&port).map(|(id, _)| id), Some(pending.id()));
+}
+
 #[test]
 fn all_that_is_asked_reaches_the_kernel() {
     let port = Arc::new(Port::default());

@@ -192,8 +192,9 @@ impl Slot {
         debug_assert!(end <= len);
         let before = self.committed();
         let mut held = self.held();
-        // Grow by an eighth at least, so that sequential first touches cause few faults.
-        let step = (before / 8).clamp(4 * PAGE, PIECE);
+        // Grow by an eighth at least, so that sequential first touches cause few faults; and by little at
+        // first, as what is accessible is cleared behind each SIP.
+        let step = (before / 8).clamp(2 * PAGE, PIECE);
         let most = before + machine::hal().commits_at_once().max(PIECE);
         // What is hidden costs one call of the machine's, however much of it there is.
         let want = end

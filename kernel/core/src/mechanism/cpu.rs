@@ -237,7 +237,7 @@ impl Cpu {
             }
             // One request can take many steps, as an image is loaded for it; and the host may make
             // them faster than they are refused.
-            if !others || served < SPELL {
+            if (!others || served < SPELL) && crate::object::calls::have_work() {
                 let begun = sing_arch::cycles();
                 if crate::object::calls::serve() {
                     served += sing_arch::cycles().wrapping_sub(begun);

@@ -75,6 +75,11 @@ pub(crate) fn are_due() -> bool {
     DUE.load(Relaxed) || hal().callers().is_some_and(|callers| callers.waits())
 }
 
+/// Whether a step may find something to do.
+pub(crate) fn have_work() -> bool {
+    ENDING.load(Relaxed) != 0 || are_due()
+}
+
 /// The references that calls have to a SIP.
 pub(crate) fn references(sip: &Sip) -> u32 {
     let calls = CALLS.lock();
@@ -83,11 +88,8 @@ pub(crate) fn references(sip: &Sip) -> u32 {
     calls.records.iter().filter(of).count() as u32
 }
 
-/// Does a step. False if there was nothing to do. Called in the idle context.
+/// Does a step, where there may be one to do. False if there was none. Called in the idle context.
 pub(crate) fn serve() -> bool {
-    if ENDING.load(Relaxed) == 0 && !are_due() {
-        return false;
-    }
     let done = conclude_one() || hear() || expire() || next();
     // What is there is known at once: who leaves the kernel now leaves nothing to another for naught.
     let set = CALLS.lock().set;

@@ -20,6 +20,7 @@ use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
 use crate::mechanism::wait;
 use crate::object::account;
+use crate::object::calls;
 use crate::object::channel;
 use crate::object::device;
 use crate::object::exheap;
@@ -81,10 +82,12 @@ pub(crate) fn reap() {
         let how = sip.dying.lock().take();
         begin(sip, how.unwrap_or(End::Stop(0)));
     }
-    let start = sing_arch::cycles();
-    let others = || interrupt::pending() || cpu::this().has_runnable();
+    // Mostly there is nothing to free, and the counter is not read.
+    let mut start = None;
+    let others = || interrupt::pending() || cpu::this().has_runnable() || calls::are_due();
     while step_any() || surplus::step(!others()) {
-        if others() && sing_arch::cycles().wrapping_sub(start) > SPELL {
+        let now = sing_arch::cycles();
+        if others() && now.wrapping_sub(*start.get_or_insert(now)) > SPELL {
             return;
         }
     }
