@@ -363,7 +363,7 @@ pub fn make(wasm: &[u8], numbers: &mut Numbers) -> Result<Vec<u8>> {
     }
     let mut plans = k.exported.clone();
     plans.dedup();
-    plans.truncate(PLANS);
+    plans.truncate(numbers.of(&[1, 2, 2, PLANS]));
     let main = main_function(&k, numbers, &plans, 0)?;
     let mut added: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
     let mut ty = vec![0x60];
