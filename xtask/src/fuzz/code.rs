@@ -37,7 +37,7 @@ const EXECUTED: [&str; 6] = [
     "vector instructions",
 ];
 /// Batches of each processor in a round of a run of many modules.
-const BATCHES: u64 = 8;
+const BATCHES: u64 = 4;
 /// Findings after which a run gives up, and one of many modules does.
 const ENOUGH: usize = 3;
 const ENOUGH_OF_MANY: usize = 20;
@@ -84,7 +84,10 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
         None => (processors as u64, ENOUGH),
     };
     let wanted = |outcome: &Outcome| match request.modules {
-        Some(modules) => (outcome.modules as u64) < modules,
+        Some(modules) => {
+            let over = request.time.is_some() && start.elapsed() >= time;
+            !over && (outcome.modules as u64) < modules
+        }
         None => start.elapsed() < time,
     };
     while wanted(&outcome) && outcome.findings.len() < enough {

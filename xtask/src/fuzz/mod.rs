@@ -90,9 +90,6 @@ impl Request {
         if self.modules.is_some() && self.what != What::Code {
             bail!("fuzz: --modules is for `fuzz code`");
         }
-        if self.modules.is_some() && self.time.is_some() {
-            bail!("fuzz code: one of --time and --modules");
-        }
         let others = self.machine != Machine::Hosted
             || self.memory != MemoryMode::Guard
             || self.stress
@@ -100,7 +97,7 @@ impl Request {
             || self.rounds.is_some();
         if self.what == What::Code && others {
             bail!(
-                "fuzz code runs hosted, in both memory modes: it takes --seed, and --time or --modules, not --machine, \
+                "fuzz code runs hosted, in both memory modes: it takes --seed, --time and --modules, not --machine, \
                  --memory, --rounds, --stress or --log"
             );
         }
