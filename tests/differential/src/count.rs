@@ -219,6 +219,13 @@ mod tests {
 
     #[test]
     fn each_class_is_executed_and_exceptions_are_caught() {
+        // Some modules exhaust the stack that the engines have, of megabytes.
+        let thread = std::thread::Builder::new().stack_size(16 << 20);
+        let thread = thread.spawn(execute).expect("a thread");
+        thread.join().expect("each class");
+    }
+
+    fn execute() {
         let engines = Engines::new().expect("engines");
         let mut sums = std::collections::BTreeMap::<String, u64>::new();
         for seed in SEEDS {
