@@ -57,8 +57,9 @@ usage: cargo xtask COMMAND
            [--stress] [--log]
       lets herds of SIPs loose on the kernel that call every entry with all that is wrong, and looks whom they harm;
       --stress has another thread run wherever one could, --log prints each call before it is made
-  fuzz code [--seed N] [--time SECONDS]
-      compares what random modules do here with what other engines say, and breaks modules and images for the verifier
+  fuzz code [--seed N] [--time SECONDS] [--modules N]
+      compares what random modules do here with what other engines say, and breaks modules and images for the verifier;
+      --modules compares so many, or as many as it can in the time
   fuzz http [--seed N] [--time SECONDS | --rounds N] [--memory guard|explicit]
       asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
@@ -396,6 +397,7 @@ fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
             Long("seed") => request.seed = Some(parser.value()?.parse()?),
             Long("time") => request.time = Some(parser.value()?.parse_with(positive)?.into()),
             Long("rounds") => request.rounds = Some(parser.value()?.parse_with(positive)?.into()),
+            Long("modules") => request.modules = Some(parser.value()?.parse_with(positive)?.into()),
             Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             Long("stress") => request.stress = true,

@@ -55,6 +55,8 @@ struct Form {
     tails: bool,
     /// Expressions of a function. Most modules are small, so that more of them are compared.
     left: u32,
+    /// Statements of a function.
+    statements: u32,
 }
 
 fn nullable(of: usize) -> RefType {
@@ -435,7 +437,7 @@ fn function(numbers: &mut Numbers, of: usize, form: Form) -> Function {
     g.put(I::I32Const(1));
     g.put(I::I32Sub);
     g.put(I::GlobalSet(FUEL_LEFT));
-    for _ in 0..3 {
+    for _ in 0..form.statements {
         g.effect(DEPTH);
     }
     if tails && g.either() == 0 {
@@ -453,7 +455,8 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
     let form = Form {
         exceptions: numbers.below(4) != 0,
         tails: numbers.below(2) == 0,
-        left: numbers.of(&[16, 24, 32, 120]),
+        left: numbers.of(&[6, 8, 12, 16, 16, 24, 32, 120]),
+        statements: numbers.of(&[1, 2, 3]),
     };
     let exceptions = form.exceptions;
     let mut types = TypeSection::new();

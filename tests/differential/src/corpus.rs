@@ -85,3 +85,22 @@ pub fn select(mut modules: Vec<(String, Vec<u8>)>) -> Result<Vec<(String, Vec<u8
     }
     Ok(kept)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_by_hand_are_kept_with_their_results() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+        let found = by_hand(&folder).expect("the corpus");
+        assert!(!found.is_empty());
+        let engines = Engines::new().expect("engines");
+        for (name, wasm) in found {
+            // Those with exceptions need an engine that may not be there.
+            let answer = engines.expect(&wasm).expect(&name);
+            let lines = answer.map(|answer| answer.lines);
+            assert!(lines.is_none_or(|lines| !lines.is_empty()), "{name}");
+        }
+    }
+}

@@ -8,6 +8,7 @@
 //! other engines, and the system, run the module itself.
 
 use crate::count::{self, Counts};
+use crate::features;
 use crate::sip::{self, CALLS};
 use crate::v8::V8;
 use anyhow::{Context, Result, anyhow};
@@ -89,6 +90,8 @@ impl Engines {
                 config.wasm_function_references(true);
                 config.wasm_threads(true);
                 config.cranelift_opt_level(wasmtime::OptLevel::None);
+                // Another allocator of registers than ours, and a faster one.
+                config.cranelift_regalloc_algorithm(wasmtime::RegallocAlgorithm::SinglePass);
                 // A run that traps tells only by which trap.
                 config.wasm_backtrace_max_frames(None);
                 config.generate_address_map(false);
@@ -107,34 +110,44 @@ impl Engines {
         let mut counts = Counts::default();
         let (mut runs, mut uncaught) = (0, 0);
         'plans: for plan in 0..sip::plans(wasm)?.max(1) {
-            // From the whole plan down to the calls that do not trap: the effects before a trap
-            // count, too.
-            for calls in (0..=CALLS).rev() {
+            // First the whole plan; then, if a call of it traps, those before that call: their
+            // effects count, too.
+            let mut calls = CALLS;
+            loop {
                 let arguments = plan * 4 + calls;
+                let before = counts.begun();
                 let [first, second] = self.results(&known, arguments, &mut counts)?;
                 runs += 1;
-                let (Some(first), Some(second)) = (first, second) else {
-                    lines.push(format!("{arguments} unknown"));
-                    continue;
-                };
-                uncaught += u64::from(second == End::Trap(UNCAUGHT));
-                if first == second {
-                    lines.push(format!("{arguments} {first}"));
-                } else if [first, second].contains(&End::Trap(OVERFLOW)) {
-                    lines.push(format!("{arguments} unknown"));
+                let begun = counts.begun() - before;
+                if let (Some(first), Some(second)) = (first, second) {
+                    uncaught += u64::from(second == End::Trap(UNCAUGHT));
+                    if first == second {
+                        lines.push(format!("{arguments} {first}"));
+                    } else if [first, second].contains(&End::Trap(OVERFLOW)) {
+                        lines.push(format!("{arguments} unknown"));
+                    } else {
+                        let (name, third) = (known.first.name(), third(wasm, arguments)?);
+                        lines.push(format!(
+                            "{arguments} differ {name}: {first}, wasmtime: {second}, wabt: {third}"
+                        ));
+                    }
+                    if matches!(first, End::Exit(_)) {
+                        break;
+                    }
+                    // It traps before any call.
+                    if calls == 0 {
+                        break 'plans;
+                    }
                 } else {
-                    let (name, third) = (known.first.name(), third(wasm, arguments)?);
-                    lines.push(format!(
-                        "{arguments} differ {name}: {first}, wasmtime: {second}, wabt: {third}"
-                    ));
+                    lines.push(format!("{arguments} unknown"));
+                    if calls == 0 {
+                        break;
+                    }
                 }
-                if matches!(first, End::Exit(_)) {
-                    break;
-                }
-                // It traps before any call.
-                if calls == 0 {
-                    break 'plans;
-                }
+                calls = match known.is_compiled() {
+                    true => complete(begun).min(calls - 1),
+                    false => calls - 1,
+                };
             }
         }
         let mut figures: BTreeMap<String, u64> = BTreeMap::new();
@@ -148,6 +161,9 @@ impl Engines {
             true => format!("modules by wasmtime and {}", known.first.name()),
             false => format!("modules by {}", known.first.name()),
         };
+        for feature in features::of(wasm)? {
+            figures.insert(format!("{by}, with {feature}"), 1);
+        }
         figures.insert(by, 1);
         Ok(Some(Answer {
             lines,
@@ -227,7 +243,7 @@ impl Engines {
             wasmtime::Instance::new(&mut store, module, &[count.into()]).and_then(|instance| {
                 let main = instance.get_typed_func::<(), i32>(&mut store, "sip_main")?;
                 let ended = main.call(&mut store, ());
-                for class in 0..count::CLASSES.len() {
+                for class in 0..count::COUNTERS {
                     let counter = instance.get_global(&mut store, &count::export(class));
                     let value = counter.and_then(|global| global.get(&mut store).i64());
                     counts.0[class] += value.unwrap_or_default() as u64;
@@ -255,6 +271,12 @@ impl Engines {
             .map(End::Trap),
         })
     }
+}
+
+/// The calls of a plan that are over when one traps, of those that were begun: the first asks for
+/// the number of arguments, and the last is the one that traps.
+fn complete(begun: u64) -> u32 {
+    begun.saturating_sub(2).min(CALLS.into()) as u32
 }
 
 /// A module in each engine that knows it.
@@ -390,6 +412,12 @@ mod tests {
         let engines = Engines::new().expect("engines");
         let module = wasmi::Module::new(&engines.wasmi, module.finish()).expect("a module");
         engines.interpret(&module, 0).expect("a run")
+    }
+
+    #[test]
+    fn after_a_trap_the_calls_before_it_are_asked_for() {
+        // A trap before the first question, at it, and at each call.
+        assert_eq!([0, 1, 2, 3, 4].map(complete), [0, 0, 0, 1, 2]);
     }
 
     #[test]

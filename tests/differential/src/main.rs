@@ -20,6 +20,7 @@ mod calls;
 mod corpus;
 mod count;
 mod engines;
+mod features;
 mod numbers;
 mod reduce;
 mod scripts;

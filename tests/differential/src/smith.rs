@@ -10,6 +10,8 @@ const ATTEMPTS: usize = 6;
 
 /// With the proposals that the interpreter does not know, if `beyond`.
 fn config(numbers: &mut Numbers, beyond: bool) -> Config {
+    // Each byte is digested after each run.
+    let bytes = numbers.of(&[1 << 16, 1 << 16, 1 << 16, 1 << 18]);
     Config {
         allow_start_export: numbers.next().is_multiple_of(4),
         // The one import is there by name; the SIP chooses its plan by the number that it returns.
@@ -26,17 +28,17 @@ fn config(numbers: &mut Numbers, beyond: bool) -> Config {
         gc_enabled: false,
         max_data_segments: 6,
         max_element_segments: 6,
-        max_funcs: 5,
+        max_funcs: numbers.of(&[2, 2, 3, 3, 5]),
         max_globals: 8,
         max_imports: 1,
         min_imports: 1,
         // Most modules are small, so that more of them are compared.
-        max_instructions: numbers.of(&[40, 80, 120, 400]),
+        max_instructions: numbers.of(&[8, 12, 16, 20, 24, 28, 32, 40, 60, 80, 120, 400]),
         max_memories: 3,
-        max_memory32_bytes: 1 << 18,
+        max_memory32_bytes: bytes,
         max_table_elements: 200,
         max_tables: 3,
-        max_memory64_bytes: 1 << 18,
+        max_memory64_bytes: bytes.into(),
         memory64_enabled: numbers.next().is_multiple_of(2),
         memory_max_size_required: true,
         min_funcs: 2,

@@ -7,7 +7,9 @@
 //! contracts) are given broken bytes.
 //!
 //! Each processor has a batch of its own: it makes the modules, asks the other engines, compiles
-//! all of them in one process, and runs all of them in one system.
+//! all of them in one process, and runs all of them in one system. Nothing of a batch is kept, but
+//! what was found. If a process fails, its batch is done in smaller parts, down to the seed that it
+//! fails at.
 
 use super::Request;
 use super::sealed::{Difference, Outcome, Sealed};
@@ -34,8 +36,13 @@ const EXECUTED: [&str; 6] = [
     "atomic accesses",
     "vector instructions",
 ];
-/// Findings after which a run gives up.
+/// Batches of each processor in a round of a run of many modules.
+const BATCHES: u64 = 4;
+/// Findings after which a run gives up, and one of many modules does.
 const ENOUGH: usize = 3;
+const ENOUGH_OF_MANY: usize = 20;
+/// Where files are not written to a disk, on Linux.
+const MEMORY: &str = "/dev/shm";
 /// How many times a finding is reduced.
 const SMALLER: usize = 20;
 
@@ -44,6 +51,14 @@ struct Differential<'a> {
     project: &'a Project,
     generator: PathBuf,
     sealed: Sealed<'a>,
+    /// For the files of batches.
+    scratch: PathBuf,
+}
+
+impl Drop for Differential<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.scratch);
+    }
 }
 
 /// What a lane does in a round.
@@ -64,17 +79,30 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
     let start = Instant::now();
     let mut seed = first;
     let processors = lanes::processors();
-    while start.elapsed() < time && outcome.findings.len() < ENOUGH {
-        let batches = (0..processors as u64).map(|lane| Job::Batch(seed + lane * BATCH));
-        let jobs = batches.chain([Job::Scripts(seed)]);
+    let (batches, enough) = match request.modules {
+        Some(_) => (processors as u64 * BATCHES, ENOUGH_OF_MANY),
+        None => (processors as u64, ENOUGH),
+    };
+    let wanted = |outcome: &Outcome| match request.modules {
+        Some(modules) => {
+            let over = request.time.is_some() && start.elapsed() >= time;
+            !over && (outcome.modules as u64) < modules
+        }
+        None => start.elapsed() < time,
+    };
+    while wanted(&outcome) && outcome.findings.len() < enough {
+        let jobs = (0..batches).map(|batch| Job::Batch(seed + batch * BATCH));
+        let jobs = jobs.chain([Job::Scripts(seed)]);
         for done in lanes::each(processors, jobs, |job| tools.work(&job)) {
             outcome.add(done?);
         }
-        seed += processors as u64 * BATCH;
+        seed += batches * BATCH;
         say(&format!(
-            "  {} modules, {} runs as expected, {} of which nothing is known, {} findings",
+            "  {} modules of {} seeds, {} runs as expected ({} by a trap), {} of which nothing is known, {} findings",
             outcome.modules,
+            seed - first,
             outcome.compared,
+            outcome.trapped(),
             outcome.unknown,
             outcome.findings.len()
         ));
@@ -99,7 +127,9 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
         start.elapsed().as_secs()
     ));
     outcome.findings.extend(missing(&outcome));
-    readers(project, first, time.as_secs().div_ceil(8), &mut outcome)?;
+    if request.modules.is_none() {
+        readers(project, first, time.as_secs().div_ceil(8), &mut outcome)?;
+    }
     Ok(outcome)
 }
 
@@ -141,56 +171,71 @@ impl Differential<'_> {
             project,
             generator: target.join("debug/sing-differential"),
             sealed: Sealed::prepare(project)?,
+            scratch: match Path::new(MEMORY).is_dir() {
+                true => Path::new(MEMORY).join(format!("sing-fuzz-{}", std::process::id())),
+                false => project.out().join("differential/scratch"),
+            },
         })
     }
 
     /// A folder for the generated files.
     fn folder(&self, name: &str) -> Result<PathBuf> {
-        let folder = self.project.out().join("differential").join(name);
+        let folder = self.scratch.join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(folder)
     }
 
-    /// What came of a job. Its folder is named after the seed, and gone if nothing was found.
+    /// What came of a job.
     fn work(&self, job: &Job) -> Result<Outcome> {
         let mut outcome = Outcome::default();
-        let folder = match *job {
-            Job::Batch(seed) => self.batch(seed, &mut outcome)?,
+        match *job {
+            Job::Batch(seed) => self.batch(seed, BATCH, &mut outcome)?,
             Job::Scripts(seed) => self.scripts(seed, &mut outcome)?,
-        };
-        if outcome.findings.is_empty() {
-            let _ = fs::remove_dir_all(folder);
         }
         Ok(outcome)
     }
 
-    /// Makes modules from seeds and compares them.
-    fn batch(&self, seed: u64, outcome: &mut Outcome) -> Result<PathBuf> {
-        let folder = self.folder(&format!("made-{seed}"))?;
+    /// Makes modules from so many seeds and compares them. If they cannot be made, each half by
+    /// itself: what fails at one seed is a finding, and the others are compared.
+    fn batch(&self, seed: u64, count: u64, outcome: &mut Outcome) -> Result<()> {
+        let folder = self.folder(&format!("made-{seed}-{count}"))?;
         let mut make = Command::new(&self.generator);
         make.arg("make").arg(&folder);
-        make.args([BATCH.to_string(), seed.to_string()]);
-        cargo::quiet(&mut make, "making modules")?;
-        for difference in self.sealed.compare(&folder, outcome)? {
+        make.args([count.to_string(), seed.to_string()]);
+        if let Err(failure) = cargo::quiet(&mut make, "making modules") {
+            let _ = fs::remove_dir_all(&folder);
+            if count == 1 {
+                outcome
+                    .findings
+                    .push(format!("the module of seed {seed}: {failure:#}"));
+                return Ok(());
+            }
+            self.batch(seed, count / 2, outcome)?;
+            return self.batch(seed + count / 2, count - count / 2, outcome);
+        }
+        let mut part = Outcome::default();
+        for difference in self.sealed.compare(&folder, &mut part)? {
             let smallest = self.reduce(&difference, seed)?;
             let text = self.text(&smallest.module)?;
-            outcome.findings.push(format!(
+            part.findings.push(format!(
                 "{}\nrepeat it with: cargo xtask fuzz code --seed {seed}\nsmallest, {}: {}\n{text}",
                 difference.what,
                 smallest.module.display(),
                 smallest.what
             ));
-            if outcome.findings.len() >= ENOUGH {
+            if part.findings.len() >= ENOUGH {
                 break;
             }
         }
-        Ok(folder)
+        outcome.add(part);
+        let _ = fs::remove_dir_all(&folder);
+        Ok(())
     }
 
     /// The same modules on open linkage, each in a script with assertions.
-    fn scripts(&self, seed: u64, outcome: &mut Outcome) -> Result<PathBuf> {
+    fn scripts(&self, seed: u64, outcome: &mut Outcome) -> Result<()> {
         let folder = self.folder(&format!("scripts-{seed}"))?;
         let mut make = Command::new(&self.generator);
         make.arg("scripts").arg(&folder);
@@ -201,18 +246,20 @@ impl Differential<'_> {
         let ran = cargo::capture(&mut command, "running scripts")?;
         if !ran.success {
             outcome.findings.push(format!(
-                "scripts of seed {seed}, in {}:\n{}",
-                folder.display(),
+                "{SCRIPTS} scripts of seed {seed} (`sing-differential scripts`):\n{}",
                 ran.output
             ));
         }
-        Ok(folder)
+        let _ = fs::remove_dir_all(&folder);
+        Ok(())
     }
 
     /// Removes pieces of a module while its result still differs.
     fn reduce(&self, difference: &Difference, seed: u64) -> Result<Difference> {
         let name = difference.module.file_name().unwrap_or_default();
-        let keep = self.project.out().join("differential").join(name);
+        let kept = self.project.out().join("differential");
+        fs::create_dir_all(&kept).context("cannot make a folder for findings")?;
+        let keep = kept.join(name);
         fs::copy(&difference.module, &keep).context("cannot copy a module")?;
         let mut smallest = Difference {
             module: keep.clone(),

@@ -41,6 +41,8 @@ pub struct Request {
     pub time: Option<u64>,
     /// Rounds.
     pub rounds: Option<u64>,
+    /// Modules, of random code.
+    pub modules: Option<u64>,
     /// The machine.
     pub machine: Machine,
     /// How linear memories are guarded.
@@ -59,6 +61,7 @@ impl Request {
             seed: None,
             time: None,
             rounds: None,
+            modules: None,
             machine: Machine::Hosted,
             memory: MemoryMode::Guard,
             stress: false,
@@ -84,6 +87,9 @@ impl Request {
                  --machine, --rounds, --stress or --log"
             );
         }
+        if self.modules.is_some() && self.what != What::Code {
+            bail!("fuzz: --modules is for `fuzz code`");
+        }
         let others = self.machine != Machine::Hosted
             || self.memory != MemoryMode::Guard
             || self.stress
@@ -91,8 +97,8 @@ impl Request {
             || self.rounds.is_some();
         if self.what == What::Code && others {
             bail!(
-                "fuzz code runs hosted, in both memory modes: it takes --seed and --time, not --machine, --memory, --rounds, \
-                 --stress or --log"
+                "fuzz code runs hosted, in both memory modes: it takes --seed, --time and --modules, not --machine, \
+                 --memory, --rounds, --stress or --log"
             );
         }
         Ok(())

@@ -19,8 +19,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a boot may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// How long a boot may take. It takes a second, but a busy machine may let it run seldom.
+const PATIENCE: Duration = Duration::from_secs(1800);
+/// The most systems for a folder: each module that ends one costs one.
+const MOST_BOOTS: usize = 8;
 const MODES: [MemoryMode; 2] = [MemoryMode::Guard, MemoryMode::Explicit];
 /// The program that runs the others.
 const RUNNER: &str = "sealed";
@@ -67,6 +69,12 @@ impl Outcome {
         for (figure, count) in other.figures {
             *self.figures.entry(figure).or_default() += count;
         }
+    }
+
+    /// Runs that ended by a trap, and were to.
+    pub fn trapped(&self) -> usize {
+        let traps = self.ends.iter().filter(|(end, _)| end.starts_with("trap"));
+        traps.map(|(_, count)| count).sum()
     }
 
     fn as_expected(&mut self, end: &str, runs: usize) {
@@ -140,7 +148,7 @@ impl Sealed<'_> {
         let all = expected.keys().flat_map(|name| MODES.map(|m| (name, m)));
         let all = all.filter(|(name, mode)| !refused.contains(&((*name).clone(), mode.name())));
         let installed: Vec<Installed> = all.map(|(name, mode)| (name.clone(), mode)).collect();
-        let found = self.boot(folder, &expected, &installed)?;
+        let found = self.boot_all(folder, &expected, &installed)?;
         for installed in &installed {
             for (number, wanted) in &expected[&installed.0] {
                 let ended = found.get(&(file(installed), *number));
@@ -162,20 +170,74 @@ impl Sealed<'_> {
         let ran = command.output().context("cannot start sing-batch")?;
         let said = String::from_utf8_lossy(&ran.stdout);
         if !ran.status.success() {
-            let errors = String::from_utf8_lossy(&ran.stderr);
-            bail!("sing-batch, {}: {said}{errors}", folder.display());
+            return self.install_alone(folder);
         }
-        let refusal = |line: &str| {
-            let mut words = line.splitn(3, ' ');
-            let (name, mode, why) = (words.next()?, words.next()?, words.next()?);
-            let mode = MODES.into_iter().find(|m| m.name() == mode)?;
-            Some((name.into(), mode, why.into()))
-        };
-        let all = said.lines().map(|line| {
-            let refused = refusal(line);
-            refused.with_context(|| format!("sing-batch, not understood: {line}"))
-        });
-        all.collect()
+        refusals(&said)
+    }
+
+    /// Compiles each module in a process of its own, as the one for all of them has failed; returns
+    /// those that were refused, with the reason, and those whose process failed.
+    fn install_alone(&self, folder: &Path) -> Result<Vec<(String, MemoryMode, String)>> {
+        let mut refused = Vec::new();
+        let alone = folder.join("alone");
+        for module in modules(folder)? {
+            let _ = fs::remove_dir_all(&alone);
+            fs::create_dir_all(&alone)?;
+            let name = module.file_stem().unwrap_or_default().to_string_lossy();
+            fs::copy(&module, alone.join(format!("{name}.wasm")))?;
+            let mut command = Command::new(self.project.host_binary("sing-batch"));
+            let ran = command.arg(&alone).output();
+            let ran = ran.context("cannot start sing-batch")?;
+            let said = String::from_utf8_lossy(&ran.stdout);
+            if !ran.status.success() {
+                let errors = String::from_utf8_lossy(&ran.stderr);
+                let last = errors.lines().last().unwrap_or("it says nothing");
+                let why = format!("sing-batch ended by {}: {last}", ran.status);
+                refused.extend(MODES.map(|mode| (name.clone().into_owned(), mode, why.clone())));
+                continue;
+            }
+            refused.extend(refusals(&said)?);
+            for mode in MODES {
+                let image = file(&(name.clone().into_owned(), mode));
+                if alone.join(&image).exists() {
+                    fs::rename(alone.join(&image), folder.join(&image))?;
+                }
+            }
+        }
+        let _ = fs::remove_dir_all(&alone);
+        if refused.is_empty() {
+            bail!(
+                "sing-batch fails on {}, but on no module of it alone",
+                folder.display()
+            );
+        }
+        Ok(refused)
+    }
+
+    /// Runs installed modules, all in one system; if one ends that, those behind it in another.
+    /// Returns how each run ended: those of a module that ended its system have none.
+    fn boot_all(
+        &self,
+        folder: &Path,
+        expected: &Expected,
+        installed: &[Installed],
+    ) -> Result<Results> {
+        let mut found = Results::new();
+        let mut left = installed;
+        for _ in 0..MOST_BOOTS {
+            let results = self.boot(folder, expected, left)?;
+            let missing = |installed: &Installed| {
+                let mut runs = expected[&installed.0].iter();
+                runs.any(|(number, _)| !results.contains_key(&(file(installed), *number)))
+            };
+            let ended = left.iter().position(missing);
+            found.extend(results);
+            let Some(at) = ended else {
+                break;
+            };
+            left = &left[at + 1..];
+        }
+        Ok(found)
     }
 
     /// Runs installed modules in one system; returns how each run ended.
@@ -216,6 +278,34 @@ impl Sealed<'_> {
         }
         Ok(results)
     }
+}
+
+/// The lines of `sing-batch`: a module, a memory mode, and why it is refused.
+fn refusals(said: &str) -> Result<Vec<(String, MemoryMode, String)>> {
+    let refusal = |line: &str| {
+        let mut words = line.splitn(3, ' ');
+        let (name, mode, why) = (words.next()?, words.next()?, words.next()?);
+        let mode = MODES.into_iter().find(|m| m.name() == mode)?;
+        Some((name.into(), mode, why.into()))
+    };
+    let all = said.lines().map(|line| {
+        let refused = refusal(line);
+        refused.with_context(|| format!("sing-batch, not understood: {line}"))
+    });
+    all.collect()
+}
+
+/// The modules of a folder, by name.
+fn modules(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for file in fs::read_dir(folder).with_context(|| format!("no {}", folder.display()))? {
+        let path = file?.path();
+        if path.extension().is_some_and(|e| e == "wasm") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// How each run of a module ended: by the file's name and the number of arguments.
@@ -319,6 +409,20 @@ fn read_expected(file: &Path) -> Result<Expected> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_have_a_module_a_mode_and_a_reason() {
+        let read = refusals("m1 guard no memory\nm2 explicit a b c\n").expect("understood");
+        let wanted = [
+            ("m1", MemoryMode::Guard, "no memory"),
+            ("m2", MemoryMode::Explicit, "a b c"),
+        ];
+        assert_eq!(
+            read,
+            wanted.map(|(name, mode, why)| (name.into(), mode, why.into()))
+        );
+        assert!(refusals("m1 other why").is_err() && refusals("m1").is_err());
+    }
 
     #[test]
     fn results_stand_between_lines_of_the_log() {

@@ -5,6 +5,7 @@ use crate::fuzz::sealed::{Outcome, Sealed};
 use crate::fuzz::{Request, What, abi, code, http, packets};
 use crate::machine::Machine;
 use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
@@ -75,7 +76,83 @@ pub fn kept(run: &Run) -> Result<Report> {
         None => Ok(()),
     };
     report.count("the kept modules have what the generators make", complete);
+    report.count("planted faults are found", planted(run, &sealed)?);
     Ok(report)
+}
+
+/// Kept modules in which a fault is planted.
+const PLANTED: usize = 12;
+/// The factor of the digest that a module of ours makes of its state, as `i64.const` has it; and
+/// another one. With this, each run that ends by an exit ends by another.
+const FACTOR: [u8; 10] = [0x95, 0xf8, 0xa9, 0xfa, 0x97, 0xb7, 0xde, 0x9b, 0x9e, 0x7f];
+const OTHER_FACTOR: u8 = 0x97;
+
+/// Whether faults are found, in each memory mode: code that computes another value, code that traps
+/// and is not to, and code that is to trap and ends.
+fn planted(run: &Run, sealed: &Sealed<'_>) -> Result<std::result::Result<(), String>> {
+    let corpus = run.project.root.join("tests/differential/corpus");
+    let folder = run.project.out().join("differential/planted");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let expected = fs::read_to_string(corpus.join("expected"))?;
+    let mut lines = String::new();
+    let mut faults = BTreeSet::new();
+    let mut plant = |kind: &str, name: &str, wasm: &[u8], end: &str| -> Result<()> {
+        let fault = format!("{kind}-{name}");
+        if faults
+            .iter()
+            .filter(|f: &&String| f.starts_with(kind))
+            .count()
+            < PLANTED
+            && !faults.contains(&fault)
+        {
+            fs::write(folder.join(format!("{fault}.wasm")), wasm)?;
+            lines.push_str(&format!("{fault} {end}\n"));
+            faults.insert(fault);
+        }
+        Ok(())
+    };
+    for line in expected.lines() {
+        let mut words = line.splitn(3, ' ');
+        let (Some(name), Some(number), Some(end)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let mut wasm = fs::read(corpus.join(format!("{name}.wasm")))?;
+        if end.starts_with("exit ") {
+            plant("traps", name, &wasm, &format!("{number} trap 1"))?;
+            let places = 0..wasm.len().saturating_sub(FACTOR.len());
+            let places: Vec<usize> = places
+                .filter(|at| wasm[*at..].starts_with(&FACTOR))
+                .collect();
+            for at in places {
+                wasm[at] = OTHER_FACTOR;
+            }
+            plant("computes", name, &wasm, &format!("{number} {end}"))?;
+        } else if end == "trap 1" {
+            plant("ends", name, &wasm, &format!("{number} exit 0"))?;
+        }
+    }
+    fs::write(folder.join("expected"), lines)?;
+    fs::write(folder.join("figures"), "")?;
+    let differences = sealed.compare(&folder, &mut Outcome::default())?;
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for difference in differences {
+        let name = difference.module.file_stem().unwrap_or_default();
+        *found
+            .entry(name.to_string_lossy().into_owned())
+            .or_default() += 1;
+    }
+    let missed = faults.iter().filter(|fault| found.get(*fault) != Some(&2));
+    let missed: Vec<&str> = missed.map(String::as_str).collect();
+    Ok(match (faults.len(), missed.is_empty()) {
+        (n, _) if n < 3 * PLANTED => Err(format!("only {n} faults could be planted")),
+        (_, false) => Err(format!(
+            "not found in both memory modes: {}",
+            missed.join(", ")
+        )),
+        (_, true) => Ok(()),
+    })
 }
 
 /// Frames for the network, for a while.

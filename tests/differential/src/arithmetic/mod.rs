@@ -21,7 +21,7 @@ use wasm_encoder::{
     RefType, TableSection, TableType, TypeSection, ValType as V,
 };
 
-/// Functions, without the endless one.
+/// The most functions, without the endless one.
 const FUNCTIONS: u32 = 5;
 /// Parameters of each: two of every type.
 const PARAMS: [V; 10] = [
@@ -39,6 +39,8 @@ const PARAMS: [V; 10] = [
 const TYPES: [V; 5] = [V::I32, V::I64, V::F32, V::F64, V::V128];
 /// Entries of the table, and the most to which it may grow.
 const TABLE: u64 = 10;
+/// Functions in each element segment.
+const ELEMENTS: usize = FUNCTIONS as usize + 1;
 /// The depth of an expression.
 const DEPTH: u32 = 5;
 
@@ -58,8 +60,12 @@ struct Gen<'n> {
 /// The form of a module.
 #[derive(Clone, Copy)]
 struct Form {
+    /// Functions, without the endless one.
+    functions: u32,
     /// Operations of a function. Most modules are small, so that more of them are compared.
     operations: u32,
+    /// Statements of a function's loop.
+    statements: u32,
     atomics: bool,
 }
 
@@ -423,7 +429,7 @@ fn function(numbers: &mut Numbers, index: u32, form: Form) -> Function {
     g.put(I::I32Const(turns));
     g.put(I::LocalSet(rounds));
     g.put(I::Loop(BlockType::Empty));
-    for _ in 0..4 {
+    for _ in 0..form.statements {
         g.effect(DEPTH);
     }
     g.put(I::LocalGet(rounds));
@@ -443,7 +449,9 @@ fn function(numbers: &mut Numbers, index: u32, form: Form) -> Function {
 /// A module, with atomic accesses in one of three.
 pub fn module(numbers: &mut Numbers) -> Vec<u8> {
     let form = Form {
-        operations: numbers.of(&[16, 24, 40, 160]),
+        functions: numbers.of(&[1, 1, 2, 2, 3, FUNCTIONS]),
+        operations: numbers.of(&[4, 6, 8, 8, 12, 12, 16, 16, 24, 24, 40, 160]),
+        statements: numbers.of(&[1, 2, 4]),
         atomics: numbers.below(3) == 0,
     };
     let mut types = TypeSection::new();
@@ -456,7 +464,8 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
     let mut exports = ExportSection::new();
     let mut code = CodeSection::new();
     // Functions are from 1 on; the import is 0.
-    for index in 0..FUNCTIONS {
+    let last = form.functions;
+    for index in 0..last {
         functions.function(1);
         code.function(&function(numbers, index, form));
     }
@@ -468,17 +477,17 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
     endless.instruction(&I::LocalGet(0));
     endless.instruction(&I::I64Const(3));
     endless.instruction(&I::I64Mul);
-    endless.instruction(&I::Call(FUNCTIONS + 1));
+    endless.instruction(&I::Call(last + 1));
     endless.instruction(&I::I64Const(1));
     endless.instruction(&I::I64Add);
     endless.instruction(&I::End);
     code.function(&endless);
     // The last of them uses the others; one in four modules exhausts its stack.
-    for index in (1..=FUNCTIONS).rev() {
+    for index in (1..=last).rev() {
         exports.export(&format!("f{index}"), ExportKind::Func, index);
     }
     if numbers.below(4) == 0 {
-        exports.export("endless", ExportKind::Func, FUNCTIONS + 1);
+        exports.export("endless", ExportKind::Func, last + 1);
     }
     let mut tables = TableSection::new();
     tables.table(TableType {
@@ -513,7 +522,8 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
         globals.global(global, &start);
     }
     let mut elements = ElementSection::new();
-    let list: Vec<u32> = (1..=FUNCTIONS).chain([FUNCTIONS + 1]).collect();
+    // As many however few functions there are: accesses to the table count on them.
+    let list: Vec<u32> = (1..=last + 1).cycle().take(ELEMENTS).collect();
     elements.active(
         None,
         &ConstExpr::i32_const(0),

@@ -31,8 +31,9 @@ sing_sdk::manifest! {
 
 /// The boot file.
 const PLANS: &str = "plans";
-/// How long a program may run.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a program may run. They take microseconds, but a busy machine may let none of this run
+/// for a while.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The console device, as the way out of results.
 struct Results {
