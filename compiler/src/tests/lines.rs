@@ -22,10 +22,10 @@ pub(super) fn program() -> Vec<u8> {
          (func (export \"sip_main\") (result i32) i32.const 1 call $g)")
 }
 
-/// The addresses of `$f`'s body, and of its instruction that traps.
-fn places(wasm: &[u8]) -> (u64, u64, u64) {
+/// The addresses of a function's body, and of its instruction that traps.
+fn places(wasm: &[u8], function: usize) -> (u64, u64, u64) {
     let module = Module::parse(wasm).unwrap();
-    let body = &module.bodies[0];
+    let body = &module.bodies[function];
     let mut ops = body.get_operators_reader().unwrap();
     let trap = loop {
         let at = ops.original_position();
@@ -41,7 +41,12 @@ fn places(wasm: &[u8]) -> (u64, u64, u64) {
 /// Debug sections for the program: `$f` is in line 10 of `main.c`, and its trap in line 3 of
 /// `inline.h`, inlined as `inner` into `outer` in line 12, and that in line 11.
 pub(super) fn sections(wasm: &[u8], version: u16) -> Vec<(String, Vec<u8>)> {
-    let (start, end, trap) = places(wasm);
+    sections_of(wasm, version, 0)
+}
+
+/// The same for a program in which another function is `$f`.
+fn sections_of(wasm: &[u8], version: u16, function: usize) -> Vec<(String, Vec<u8>)> {
+    let (start, end, trap) = places(wasm, function);
     let encoding = Encoding {
         format: Format::Dwarf32,
         version,
@@ -156,19 +161,53 @@ pub(super) fn with(wasm: &[u8], sections: &[(String, Vec<u8>)]) -> Vec<u8> {
     module
 }
 
-/// The places of the trap of `$f`: names, files and lines.
-fn places_of_trap(lines: &[u8], code: &crate::Compiled) -> Vec<(String, String, u32)> {
-    let f = &code.meta.funcs[0];
+/// The places of the trap of a function: names, files and lines.
+fn places_of_trap(code: &crate::Compiled, function: usize) -> Vec<(String, String, u32)> {
+    let f = &code.meta.funcs[function];
     let mut traps = code.meta.traps.iter().filter(|(at, trap)| {
         let is = sing_abi::trap::Trap::from_code(*trap);
         (f.offset..f.offset + f.size).contains(at)
             && is == Some(sing_abi::trap::Trap::DivisionByZero)
     });
-    let places = Table::new(lines).at(traps.next().unwrap().0);
+    let places = Table::new(&code.lines).at(traps.next().unwrap().0);
     let words = |text: Option<&str>| text.unwrap_or("-").to_owned();
     places
         .map(|p| (words(p.function), words(p.file), p.line))
         .collect()
+}
+
+/// What [`sections`] say of the trap.
+fn expected() -> [(String, String, u32); 3] {
+    let expected = [
+        ("inner", "include/inline.h", 3),
+        ("outer", "main.c", 12),
+        ("-", "main.c", 11),
+    ];
+    expected.map(|(name, file, line)| (name.into(), file.into(), line))
+}
+
+#[test]
+fn a_function_with_the_text_of_another_has_its_own_name_and_lines() {
+    let body = "local.get 0 i32.const 3 i32.add local.get 0 i32.div_u i32.const 5 i32.mul";
+    let wasm = sip(&format!(
+        "(func $e (param i32) (result i32) {body})
+         (func $g (param i32) (result i32) local.get 0 i32.const 77 i32.add)
+         (func $f (param i32) (result i32) {body})
+         (func (export \"sip_main\") (result i32)
+           i32.const 1 call $e call $g call $f)"
+    ));
+    for (told, other) in [(0, 2), (2, 0)] {
+        let compiled = compile(&with(&wasm, &sections_of(&wasm, 4, told)));
+        let code = |function: usize| {
+            let f = &compiled.meta.funcs[function];
+            &compiled.code[f.offset as usize..(f.offset + f.size) as usize]
+        };
+        assert!(!code(0).is_empty() && code(0) == code(2));
+        assert_eq!(places_of_trap(&compiled, told), expected());
+        assert_eq!(places_of_trap(&compiled, other), []);
+        let names = [0, 2].map(|function: usize| &compiled.meta.funcs[function].name);
+        assert_eq!(names, ["e", "f"]);
+    }
 }
 
 #[test]
@@ -185,14 +224,8 @@ fn lines_and_inlined_calls_of_all_versions_are_kept() {
             (&plain.code, &plain.meta),
             "the code is the same with and without"
         );
-        let found = places_of_trap(&compiled.lines, &compiled);
-        let expected = [
-            ("inner", "include/inline.h", 3),
-            ("outer", "main.c", 12),
-            ("-", "main.c", 11),
-        ];
-        let expected = expected.map(|(name, file, line)| (name.into(), file.into(), line));
-        assert_eq!(found, expected, "version {version}");
+        let found = places_of_trap(&compiled, 0);
+        assert_eq!(found, expected(), "version {version}");
         let table = Table::new(&compiled.lines);
         let start = table.at(compiled.meta.funcs[0].offset).next().unwrap();
         assert_eq!((start.file, start.line), (Some("main.c"), 10));

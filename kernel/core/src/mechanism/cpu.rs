@@ -225,7 +225,7 @@ impl Cpu {
     /// Runs threads until none is runnable, or the HAL wants the processor back. Called in the idle
     /// context only.
     pub(crate) fn run_all(&self) {
-        // Cycles spent on calls since a thread ran.
+        // Cycles spent on calls while threads could run, since one did.
         let mut served = 0;
         loop {
             crate::object::sip::reap();
@@ -238,9 +238,10 @@ impl Cpu {
             // One request can take many steps, as an image is loaded for it; and the host may make
             // them faster than they are refused.
             if (!others || served < SPELL) && crate::object::calls::have_work() {
-                let begun = sing_arch::cycles();
+                // It is counted while somebody waits for it.
+                let begun = others.then(sing_arch::cycles);
                 if crate::object::calls::serve() {
-                    served += sing_arch::cycles().wrapping_sub(begun);
+                    served += begun.map_or(0, |begun| sing_arch::cycles().wrapping_sub(begun));
                     continue;
                 }
             }
