@@ -228,10 +228,6 @@ pub struct Manifest {
     /// Stack of each thread in bytes. 0: the system's default.
     #[serde(default)]
     pub stack: u32,
-    /// The most time that the program may take to answer one request, in milliseconds, for those
-    /// who have requests answered by processes of it. 0: none stated.
-    #[serde(default)]
-    pub deadline: u32,
     /// Whether a mutable global of the module may be the pointer of a stack in its memory. Only the
     /// author of a hand-written module can rule that out; it matters if there are threads, each of
     /// which needs a stack of its own.
@@ -256,6 +252,11 @@ pub struct Manifest {
     /// What may stand behind its name on a command line; `None` if it does not say.
     #[serde(default)]
     pub parameters: Option<Vec<Parameter>>,
+    /// The most time that the program may take to answer one request, in milliseconds, for those
+    /// who have requests answered by processes of it. 0: none stated. The last field: programs that were built
+    /// before it read manifests without it.
+    #[serde(default)]
+    pub deadline: u32,
 }
 
 impl Manifest {

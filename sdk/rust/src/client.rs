@@ -121,7 +121,8 @@ pub fn bind<S>(
 /// [`crate::time::uptime`].
 ///
 /// The name server is asked over a connection of its own: one on which a bind hangs is given up with
-/// it, and the caller's stays usable.
+/// it, and the caller's stays usable. All refusals are [`Error::NotFound`], but for that of a name server that
+/// was just started again.
 pub(crate) fn bind_until(
     names: &mut Names,
     path: &str,
@@ -137,7 +138,10 @@ pub(crate) fn bind_until(
     let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, service);
     switch_receive! {
         case binding.AckBind() as _ => Ok(()),
-        case binding.NakBind(reason, _exp) as _ => Err(reason.into()),
+        case binding.NakBind(reason, _exp) as _ => Err(match reason {
+            Refusal::Again => Error::Refused(reason),
+            _ => Error::NotFound,
+        }),
         case binding.ChannelClosed() => Err(Error::Closed),
         deadline end => Err(Error::Timeout),
     }

@@ -206,11 +206,11 @@ impl Manager {
 
     /// The same for the devices of the machine.
     fn asked_hardware(&mut self, now: Duration) {
-        let reflected = self.reflected.take_if(|place| place.is_ready());
-        self.reflected = reflected.and_then(|place| {
-            let answered = Door::new(place).answer(&mut Reflected(self));
-            answered.ok().map(Door::into_lookup)
-        });
+        let Some(place) = self.reflected.take_if(|place| place.is_ready()) else {
+            return;
+        };
+        let answered = Door::new(place).answer(&mut Reflected(self));
+        self.reflected = answered.ok().map(Door::into_lookup);
         if self.reflected.is_none() {
             self.lost_a_name(now);
         }
@@ -401,10 +401,10 @@ impl Manager {
         };
         service.enter(state, now);
         let line = format!("{reason}; {follows}");
-        match how {
-            How::Failed if state == State::Failed => service.log_at_once(now, &line),
-            How::Failed => service.log(now, &line),
-            How::Clean => {}
+        match (state, how) {
+            (State::Failed, _) => service.log_at_once(now, &line),
+            (_, How::Failed) => service.log(now, &line),
+            (_, How::Clean) => {}
         }
         self.pass(i, now);
         if self.services[i].plan.service.dependants == Dependants::Stop {

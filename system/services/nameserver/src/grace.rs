@@ -2,13 +2,14 @@
 //!
 //! Who asks for one is told to ask again, and only the system's own programs register at first, so that
 //! nobody else takes the name of a service. The service manager has most names: the time begins anew
-//! with each that it registers, and it is waited for if it has not begun yet.
+//! with each that it registers, and it is waited for if it has not begun yet. Its services wait for it for a
+//! moment only: their clients wait for them.
 
 use core::time::Duration;
 
 /// For how long names may still be missing after the service manager has registered one.
 const GRACE: Duration = Duration::from_millis(500);
-/// For how long only the system's own programs register after that.
+/// For how long only the system's own programs register after that, and its services from the start on.
 const HOLD_BACK: Duration = Duration::from_millis(100);
 /// How long all of it takes at most. A manager that is busy starting a service comes within that.
 const MOST: Duration = Duration::from_secs(5);
@@ -16,6 +17,7 @@ const MOST: Duration = Duration::from_secs(5);
 /// The time after a restart.
 #[derive(Debug)]
 pub struct Grace {
+    began: Duration,
     until: Duration,
     most: Duration,
 }
@@ -26,7 +28,11 @@ impl Grace {
     pub fn new(now: Duration, has_manager: bool) -> Grace {
         let most = now + MOST;
         let until = if has_manager { most } else { now + GRACE };
-        Grace { until, most }
+        Grace {
+            began: now,
+            until,
+            most,
+        }
     }
 
     /// The service manager has registered a name, or made a link.
@@ -40,10 +46,14 @@ impl Grace {
         now >= self.until
     }
 
-    /// Whether programs that are not the system's own are to wait with registering.
+    /// Whether a program that is not the system's own is to wait with registering: a service of the manager's,
+    /// or another one.
     #[must_use]
-    pub fn holds_back(&self, now: Duration) -> bool {
-        now + GRACE < self.until + HOLD_BACK
+    pub fn holds_back(&self, now: Duration, is_service: bool) -> bool {
+        match is_service {
+            true => now < self.began + HOLD_BACK,
+            false => now + GRACE < self.until + HOLD_BACK,
+        }
     }
 }
 
@@ -56,18 +66,27 @@ mod tests {
     #[test]
     fn without_a_manager_it_is_short() {
         let grace = Grace::new(MS(1000), false);
-        assert!(grace.holds_back(MS(1099)) && !grace.holds_back(MS(1100)));
+        for is_service in [false, true] {
+            let holds_back = |at| grace.holds_back(MS(at), is_service);
+            assert!(holds_back(1099) && !holds_back(1100));
+        }
         assert!(!grace.is_over(MS(1499)) && grace.is_over(MS(1500)));
     }
 
     #[test]
     fn a_manager_that_comes_late_is_waited_for() {
         let mut grace = Grace::new(MS(1000), true);
-        assert!(grace.holds_back(MS(3000)) && !grace.is_over(MS(3000)));
+        assert!(grace.holds_back(MS(3000), false) && !grace.is_over(MS(3000)));
         grace.registered(MS(3000));
         grace.registered(MS(3100));
-        assert!(grace.holds_back(MS(3199)) && !grace.holds_back(MS(3200)));
+        assert!(grace.holds_back(MS(3199), false) && !grace.holds_back(MS(3200), false));
         assert!(!grace.is_over(MS(3599)) && grace.is_over(MS(3600)));
+    }
+
+    #[test]
+    fn services_do_not_wait_for_a_manager_that_comes_late() {
+        let grace = Grace::new(MS(1000), true);
+        assert!(grace.holds_back(MS(1099), true) && !grace.holds_back(MS(1100), true));
     }
 
     #[test]
@@ -76,7 +95,7 @@ mod tests {
         for at in 0..100 {
             grace.registered(MS(at * 100));
         }
-        assert!(!grace.holds_back(MS(5000)) && grace.is_over(MS(5000)));
+        assert!(!grace.holds_back(MS(5000), false) && grace.is_over(MS(5000)));
         assert!(Grace::new(MS(0), true).is_over(MS(5000)));
     }
 }

@@ -13,6 +13,7 @@ use crate::server::{Server, Who};
 use NamespaceContract::{Exp, Imp};
 use nameserver::Node;
 use nameserver::grace::Grace;
+use nameserver::origin;
 use sing_sdk::door;
 use sing_sdk::legacy;
 use sing_sdk::path;
@@ -152,7 +153,8 @@ impl Server {
 
     /// Whether a client must wait with registering until the system's own services are there again.
     pub(crate) fn has_to_wait(&self, (client, origin): Who) -> bool {
-        let holds_back = |grace: &Grace| grace.holds_back(time::uptime());
+        let is_service = origin::is_service(origin);
+        let holds_back = |grace: &Grace| grace.holds_back(time::uptime(), is_service);
         origin != SYSTEM && client != 0 && self.grace.as_ref().is_some_and(holds_back)
     }
 
