@@ -162,17 +162,29 @@ fn body_of<'b, 'm>(module: &'b Module<'m>, index: u32) -> Option<&'b wp::Functio
 /// is the same, and is made once. Compilers leave many such functions, as one for each type of a size.
 type Twins = HashMap<usize, usize>;
 
+/// The most bytes of text of functions whose code is kept for others like them, over all functions.
+const TWINS_BYTES: usize = 8 << 20;
+
 fn find_twins(module: &Module<'_>, jobs: &[Job]) -> Twins {
     let mut known: HashMap<(u32, &[u8]), usize> = HashMap::new();
     let mut twins = Twins::new();
+    let (mut kept, mut bytes) = (BTreeSet::new(), 0);
     for (number, job) in jobs.iter().enumerate() {
         if let Kind::Body = job.kind
             && let Some(body) = body_of(module, job.index)
         {
             let first = *known.entry((job.ty, body.as_bytes())).or_insert(number);
-            if first != number {
-                twins.insert(number, first);
+            if first == number {
+                continue;
             }
+            if !kept.contains(&first) {
+                if bytes + body.as_bytes().len() > TWINS_BYTES {
+                    continue;
+                }
+                bytes += body.as_bytes().len();
+                kept.insert(first);
+            }
+            twins.insert(number, first);
         }
     }
     twins

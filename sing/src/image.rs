@@ -109,9 +109,10 @@ pub fn system(request: &Request) -> Result<bool, String> {
         output::complain(format!("sing: {}: {note}", request.out.display()));
     }
     output::line(format!(
-        "{}: {} programs, {} files, {} started, {} services, {} bytes",
+        "{}: {} program{}, {} files, {} started, {} services, {} bytes",
         request.out.display(),
         request.programs.len(),
+        if request.programs.len() == 1 { "" } else { "s" },
         request.files.len(),
         manifest.start.len(),
         manifest.services.len(),
@@ -122,7 +123,9 @@ pub fn system(request: &Request) -> Result<bool, String> {
 
 fn add(files: &mut Vec<(String, Vec<u8>)>, path: String, bytes: Vec<u8>) -> Result<(), String> {
     if files.iter().any(|(other, _)| *other == path) {
-        return Err(format!("{path} is given twice"));
+        return Err(format!(
+            "{path} is there already, of the system or given before; take another name"
+        ));
     }
     files.push((path, bytes));
     Ok(())

@@ -42,7 +42,14 @@ fn main() -> ExitCode {
                 .iter()
                 .find(|about| about.name == first);
             let of = of.map_or(String::new(), |about| format!(" {}", about.name));
-            output::complain(format!("sing: {message}\nTry `sing help{of}`."));
+            // Some say it themselves.
+            let said = message.contains("`sing help");
+            let way_out = if said {
+                String::new()
+            } else {
+                format!("\nTry `sing help{of}`.")
+            };
+            output::complain(format!("sing: {message}{way_out}"));
             2
         }
     };

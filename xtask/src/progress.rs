@@ -51,6 +51,9 @@ impl<'a> Progress<'a> {
     pub fn show(&mut self, detail: &str) {
         let detail = if detail.contains("waiting for file lock") {
             "another cargo is at work here; waiting until it has ended"
+        } else if detail.trim_start().starts_with("warning:") {
+            // Of the compiler about itself: the tree has no others.
+            ""
         } else {
             detail.trim()
         };

@@ -7,7 +7,7 @@
 use cranelift_codegen::entity::{EntityRef as _, SecondaryMap};
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef};
 
-/// What a function keeps that counts as nothing: its time goes with its length.
+/// Instructions times values of a function that counts as nothing: its time goes with its length.
 pub(crate) const FEW: u64 = 1 << 20;
 
 /// Sums up for how many instructions each value of a translated function is kept, until the sum

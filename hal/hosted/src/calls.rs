@@ -163,6 +163,11 @@ impl Asked<'_> {
         }
     }
 
+    /// Whoever has a block of the kernel's gives it back, once, and nobody else: the block is read where it lies.
+    fn check(&self) {
+        assert!(self.op != Op::Free, "a block is given back by what has it");
+    }
+
     fn request(&self, id: u64) -> Request<'_> {
         Request {
             op: self.op,
@@ -243,6 +248,7 @@ impl Port {
     /// meanwhile, unless another runs it already.
     #[must_use]
     pub fn call(self: &Arc<Self>, asked: &Asked<'_>) -> Reply {
+        asked.check();
         if self.is_elsewhere() {
             return Reply::ended();
         }
@@ -265,8 +271,8 @@ impl Port {
     fn call_here(self: &Arc<Self>, hosted: &HostedHal, asked: &Asked<'_>) -> Reply {
         self.name_itself();
         let request = asked.request(self.next_number());
-        // SAFETY: the request is not touched until `end`, below, and nothing in between unwinds: the
-        // kernel runs there.
+        // SAFETY: the request is not touched until `end`, below. The kernel does not unwind; if the host's code
+        // beside it did, the baton would stay here, and without it nobody looks at the request.
         unsafe { self.here.put(&request) };
         self.baton.run(hosted, request.id);
         let waits = self.here.waits();
@@ -327,6 +333,7 @@ impl Port {
     /// Hands the system a request. The kernel is told of it at once if it sleeps; otherwise when the
     /// answer is asked for.
     pub fn ask(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
+        asked.check();
         if self.is_elsewhere() {
             return Pending {
                 place: Arc::default(),
@@ -343,7 +350,6 @@ impl Port {
     /// Hands the system a request, in the process that it is in, and tells nobody.
     fn put_in(self: &Arc<Self>, asked: &Asked<'_>) -> Pending {
         self.name_itself();
-        assert!(asked.op != Op::Free, "a block is given back by what has it");
         let id = self.next_number();
         self.expect(id, Some(&asked.request(id)))
     }
@@ -384,7 +390,7 @@ impl Port {
         if state.ended.is_some() {
             return;
         }
-        assert!(op != Op::Free, "a block is given back by what has it");
+        Asked::of(op, number).check();
         if op == Op::Cancel {
             state.take(number);
         }
@@ -519,6 +525,8 @@ impl Port {
             if !serve(request) {
                 let mut state = locked(&self.state);
                 state.add(request);
+                // It stays before those that others have asked meanwhile.
+                state.waiting.rotate_right(1);
                 self.baton.note_request(true);
             }
         });

@@ -119,6 +119,19 @@ fn what_is_not_answered_while_its_thread_runs_the_kernel_is_waited_for_elsewhere
 }
 
 #[test]
+fn nobody_but_who_has_a_block_gives_it_back() {
+    let port = Arc::new(Port::default());
+    let free = Asked::of(Op::Free, 1);
+    let refused = |what: &mut dyn FnMut()| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(what)).is_err()
+    };
+    assert!(refused(&mut || drop(port.call(&free))));
+    assert!(refused(&mut || drop(port.ask(&free))));
+    assert!(refused(&mut || port.tell(Op::Free, 1)));
+    assert!(take(&port).is_none());
+}
+
+#[test]
 fn all_that_is_asked_reaches_the_kernel() {
     let port = Arc::new(Port::default());
     let pending = port.ask(&Asked {

@@ -54,7 +54,10 @@ fn deepest(names: &mut Names, from: Place) -> Result<Option<(Directory, Place)>,
 }
 
 fn no_file_system(place: &Place) -> Failure {
-    Failure::because(place.path(), "no file system is there")
+    Failure::because(
+        place.path(),
+        "no file system is there; `mount DISK PLACE` mounts one",
+    )
 }
 
 /// Opens the directory that holds what is at a place, or the nearest one above: there, the file

@@ -103,7 +103,7 @@ fn show_address(names: &mut Names, text: &str, listens: bool) -> bool {
         }
         Some(Err(error)) => eprintln!("httpd: the system cannot be shown: {KEY}: {error}"),
         None => eprintln!(
-            "httpd: the configuration has no line `mount {SHOWN}`: /web.conf counts before /boot/web.conf"
+            "httpd: the configuration has no line `mount {SHOWN}`: /web.conf counts before /boot/web.conf, which has it"
         ),
     }
     false
