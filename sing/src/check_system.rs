@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sing_image::manifest::Category;
 use sing_image::plan::{Plan, Planned, Provider, provider_of, providers};
 use sing_image::policy::When;
-use sing_image::system::{BIN, MAGIC, PLAN, SystemImage, SystemManifest, of_other_version};
+use sing_image::system::{BIN, MAGIC, PLAN, Start, SystemImage, SystemManifest, of_other_version};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -105,6 +105,12 @@ fn check(
     output::line(format!(
         "{name}: nothing is missing, nothing is in the way of anything else"
     ));
+    let ends = |start: &Start| start.main || start.essential;
+    if !manifest.start.is_empty() && !manifest.start.iter().any(ends) {
+        output::line(format!(
+            "{name}: no program that it starts is `main`: it does not end with any of them"
+        ));
+    }
     true
 }
 

@@ -328,10 +328,24 @@ impl<'a> Checker<'a> {
         }
         match tables.as_slice() {
             // Two texts by one name are reported of the whole image.
-            [] if all_known => self.problem(format!(
-                "neither {:?} nor {:?} knows the contract {:?} of the channel between them",
-                channel.imp.of, channel.exp.of, channel.contract
-            )),
+            [] if all_known => {
+                let declared = [Side::Imp, Side::Exp].into_iter().find_map(|side| {
+                    let endpoints = &images[side.index()]?.manifest.endpoints;
+                    let wanted = &channel.end(side).endpoint;
+                    endpoints.iter().find(|e| e.name == *wanted)
+                });
+                let has = declared.map_or(String::new(), |e| {
+                    format!("; endpoint {:?} is of {:?}", e.name, e.contract)
+                });
+                self.problem(format!(
+                    "the channel between {:?} of {:?} and {:?} of {:?}: neither knows the contract {:?}{has}",
+                    channel.imp.endpoint,
+                    channel.imp.of,
+                    channel.exp.endpoint,
+                    channel.exp.of,
+                    channel.contract
+                ));
+            }
             _ => {}
         }
     }
