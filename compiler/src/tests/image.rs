@@ -3,7 +3,7 @@
 use super::{ECHO, ECHOING, MAIN, compile, compile_with, open, sip, sip_with, wat};
 use crate::{Cpu, Features, MemoryMode, Options};
 use sing_abi::ctx;
-use sing_image::elf::Image;
+use sing_image::elf::{Image, Sections};
 use sing_image::meta::{ConstExpr, ConstStep, ExportKind, Linkage, SegmentMode, ValType};
 
 /// A module with every kind of section.
@@ -341,4 +341,18 @@ fn tables_start_with_a_value() {
             nullable: false
         }
     );
+}
+
+#[test]
+fn the_manifest_of_an_older_image_is_told_from_a_broken_one() {
+    let mut elf = compile(&sip(
+        "(func (export \"sip_main\") (result i32) i32.const 0)",
+    ))
+    .to_elf()
+    .unwrap();
+    assert!(Sections::find(&elf).unwrap().manifest().is_ok());
+    let meta = Sections::find(&elf).unwrap().meta.as_ptr().addr() - elf.as_ptr().addr();
+    elf[meta] -= 1;
+    let told = Sections::find(&elf).unwrap().manifest().unwrap_err();
+    assert!(told.message.contains("it is older"), "{told:?}");
 }

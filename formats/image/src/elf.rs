@@ -8,7 +8,7 @@ use crate::Error;
 use crate::contract::{self, ContractTable, Hash};
 use crate::limits::{self, Counts};
 use crate::manifest::Manifest;
-use crate::meta::Meta;
+use crate::meta::{Meta, check_layout};
 use alloc::format;
 use alloc::vec::Vec;
 use object::LittleEndian;
@@ -127,8 +127,9 @@ impl<'a> Sections<'a> {
     /// Reads the manifest.
     ///
     /// # Errors
-    /// If the manifest is broken.
+    /// If the manifest is broken, or the image of another version.
     pub fn manifest(&self) -> Result<Manifest, Error> {
+        check_layout(self.meta)?;
         let broken = |_| Error::new(format!("image: section {MANIFEST} does not decode"));
         postcard::from_bytes(self.manifest).map_err(broken)
     }

@@ -4,6 +4,7 @@ mod read;
 mod traps;
 
 pub use read::Reader;
+pub(crate) use read::check_layout;
 pub use traps::Traps;
 
 use crate::Error;

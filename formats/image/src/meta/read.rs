@@ -96,6 +96,12 @@ fn of_this_layout(version: u32) -> Result<(), Error> {
     )))
 }
 
+/// Refuses an image whose meta section says another layout: its manifest has one, too.
+pub(crate) fn check_layout(meta: &[u8]) -> Result<(), Error> {
+    let (version, _) = postcard::take_from_bytes(meta).map_err(|_| broken())?;
+    of_this_layout(version)
+}
+
 impl<'a> Reader<'a> {
     /// Begins to read a section.
     #[must_use]
