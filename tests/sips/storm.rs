@@ -27,12 +27,15 @@ pub struct State {
 /// So many handles may come and stay: a mutex makes its event when two threads of its program first
 /// meet at it, at whatever time that is. What is left behind by each kill is far more.
 const MEETINGS: u64 = 8;
+/// So many pages may come and stay: heaps grow by the page, and how much of theirs programs that go on have
+/// used is left to chance. What is left behind by each kill is far more.
+const HEAPS: u64 = 32;
 
 impl State {
     /// In what another differs from it, which may have so many pages more.
     fn difference(&self, other: &State, kept: u64) -> Option<String> {
         let mut then = self.memory.clone();
-        if other.memory.used_pages <= then.used_pages + kept {
+        if other.memory.used_pages <= then.used_pages + HEAPS + kept {
             then.used_pages = other.memory.used_pages;
         }
         if other.memory.handles <= then.handles + MEETINGS {

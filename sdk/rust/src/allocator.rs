@@ -1,9 +1,10 @@
 //! The heap of a program: what is left of its own linear memory behind its data, and then pages by
 //! which that grows. Many programs get by with what is left, and need nothing of the machine.
 //!
-//! What is left is taken from its beginning on, as much as is needed: the allocator writes at the end
-//! of what it has, and memory that is written to is memory that each process has to have, and that is
-//! cleared behind it.
+//! What is left is taken from its beginning on, by the page at first, and then at least as much as the heap has:
+//! the allocator writes at the end of what it has, and memory that is written to is memory that each
+//! process has to have, and that is cleared behind it. So a process that allocates little has little, and
+//! one that goes on has all of it soon.
 //!
 //! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins
 //! through `yield`, which lets the holder run on the one processor that both may share.
@@ -85,6 +86,8 @@ mod global {
         begun: bool,
         /// The end of the part of the heap that was taken last.
         end: Option<NonNull<u8>>,
+        /// Bytes of it that were taken of what was left behind the data.
+        taken: usize,
         /// Bytes behind that end that are the heap's, too, and nobody has touched.
         left: usize,
     }
@@ -109,6 +112,7 @@ mod global {
                 // the data lie before.
                 talc.source.end = unsafe { talc.claim(base, part) };
                 if let Some(end) = talc.source.end {
+                    talc.source.taken = part;
                     talc.source.left = base.addr() + left - end.addr().get();
                     return Ok(());
                 }
@@ -117,11 +121,12 @@ mod global {
                 && talc.source.left > 0
             {
                 let left = talc.source.left;
-                let part = part(end.addr().get(), wanted, left);
+                let part = part(end.addr().get(), wanted.max(talc.source.taken), left);
                 let to = end.as_ptr().map_addr(|at| at.saturating_add(part));
                 // SAFETY: these bytes are the heap's, as they were when the program began.
                 talc.source.end = Some(unsafe { talc.extend(end, to) });
                 talc.source.left = left - part;
+                talc.source.taken += part;
                 if wanted <= part {
                     return Ok(());
                 }
@@ -171,6 +176,7 @@ mod global {
     static HEAP: Heap = Heap(TalcLock::new(Pages {
         begun: false,
         end: None,
+        taken: 0,
         left: 0,
     }));
 }
