@@ -231,7 +231,7 @@ pub(crate) struct Translated {
     pub(crate) beyond: Beyond,
 }
 
-/// What functions ask of the compiler beyond what goes with their length.
+/// Sums of the work that functions are for the compiler, without the work that goes with their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beyond {
     /// Values of locals that branches carry, beyond some for each byte.

@@ -253,7 +253,7 @@ impl Port {
             return Reply::ended();
         }
         match self.lend() {
-            // What others have asked before is served before.
+            // Requests that others have made before are served before.
             Some(hosted) if !self.is_due() => self.call_here(hosted, asked),
             lent => {
                 let mut pending = self.put_in(asked);

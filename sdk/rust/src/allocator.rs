@@ -86,8 +86,6 @@ mod global {
         begun: bool,
         /// The end of the part of the heap that was taken last.
         end: Option<NonNull<u8>>,
-        /// Bytes of it that were taken of what was left behind the data.
-        taken: usize,
         /// Bytes behind that end that are the heap's, too, and nobody has touched.
         left: usize,
     }
@@ -112,7 +110,6 @@ mod global {
                 // the data lie before.
                 talc.source.end = unsafe { talc.claim(base, part) };
                 if let Some(end) = talc.source.end {
-                    talc.source.taken = part;
                     talc.source.left = base.addr() + left - end.addr().get();
                     return Ok(());
                 }
@@ -121,12 +118,13 @@ mod global {
                 && talc.source.left > 0
             {
                 let left = talc.source.left;
-                let part = part(end.addr().get(), wanted.max(talc.source.taken), left);
+                // Up to here all of the heap lies behind the data.
+                let taken = end.addr().get() - (&raw const __heap_base).addr();
+                let part = part(end.addr().get(), wanted.max(taken), left);
                 let to = end.as_ptr().map_addr(|at| at.saturating_add(part));
                 // SAFETY: these bytes are the heap's, as they were when the program began.
                 talc.source.end = Some(unsafe { talc.extend(end, to) });
                 talc.source.left = left - part;
-                talc.source.taken += part;
                 if wanted <= part {
                     return Ok(());
                 }
@@ -176,7 +174,6 @@ mod global {
     static HEAP: Heap = Heap(TalcLock::new(Pages {
         begun: false,
         end: None,
-        taken: 0,
         left: 0,
     }));
 }

@@ -94,7 +94,11 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
         let jobs = (0..batches).map(|batch| Job::Batch(seed + batch * BATCH));
         let jobs = jobs.chain([Job::Scripts(seed)]);
         for done in lanes::each(processors, jobs, |job| tools.work(&job)) {
-            outcome.add(done?);
+            // What keeps a job from being done takes nothing away that others have found.
+            match done {
+                Ok(done) => outcome.add(done),
+                Err(failure) => outcome.findings.push(format!("a job failed: {failure:#}")),
+            }
         }
         seed += batches * BATCH;
         say(&format!(

@@ -119,6 +119,19 @@ fn what_is_not_answered_while_its_thread_runs_the_kernel_is_waited_for_elsewhere
 }
 
 #[test]
+fn a_request_that_cannot_be_taken_yet_stays_before_those_that_came_after_it() {
+    let port = Arc::new(Port::default());
+    let request = ASKED.request(port.next_number());
+    put_here(&port, &request);
+    let later = [ask(&port, b"2"), ask(&port, b"3")];
+    assert!(port.next(&mut |_| false));
+    assert!(port.here.end().is_none());
+    let _pending = port.expect(request.id, None);
+    let order: Vec<u64> = (0..3).filter_map(|_| Some(take(&port)?.0)).collect();
+    assert_eq!(order, [request.id, later[0].id(), later[1].id()]);
+}
+
+#[test]
 fn nobody_but_who_has_a_block_gives_it_back() {
     let port = Arc::new(Port::default());
     let free = Asked::of(Op::Free, 1);
