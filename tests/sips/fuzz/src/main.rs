@@ -40,6 +40,9 @@ const ALIVE: usize = 6;
 const LONG: usize = 400;
 /// How often in a row everything must be the same before a count holds.
 const CALM: usize = 4;
+/// How many pages more the programs that stay may have after a round: what they have once needed, they
+/// keep.
+const HEAPS: u64 = 32;
 /// How long to wait between checks.
 const MOMENT: Duration = Duration::from_millis(1);
 
@@ -253,14 +256,45 @@ fn herd(random: &mut Random, by: &mut Bystanders, log: bool) -> Result<(u32, u32
     Ok((made, traps))
 }
 
+/// What the system has. Pages of programs that stay are apart from the others: their heaps grow by the
+/// page, and how much of theirs they have used by then is left to chance.
+struct Counts {
+    /// All counts, without the pages of those that stay.
+    memory: Memory,
+    /// The pages of those that stay.
+    staying: u64,
+}
+
+impl Counts {
+    fn take() -> Result<Counts, Error> {
+        let all = inspect::processes()?;
+        let mut memory = inspect::memory()?;
+        let staying = all.iter().map(|p| p.pages).sum();
+        // They are taken one after the other: what comes between makes a difference that does not last.
+        memory.used_pages = memory.used_pages.saturating_sub(staying);
+        Ok(Counts { memory, staying })
+    }
+
+    /// In what later counts differ, if they do.
+    fn difference(&self, later: &Counts) -> Option<String> {
+        if later.staying > self.staying + HEAPS {
+            return Some(format!(
+                "pages of those that stay {} before, {} after",
+                self.staying, later.staying
+            ));
+        }
+        inspect::difference(&self.memory, &later.memory)
+    }
+}
+
 /// The counts, once they have not changed for a while: earlier output may still be on its way.
-fn counts() -> Result<Memory, Error> {
-    let mut last = inspect::memory()?;
+fn counts() -> Result<Counts, Error> {
+    let mut last = Counts::take()?;
     let mut calm = 0;
     while calm < CALM {
         time::sleep(MOMENT);
-        let now = inspect::memory()?;
-        calm = match inspect::difference(&last, &now) {
+        let now = Counts::take()?;
+        calm = match last.difference(&now) {
             None => calm + 1,
             Some(_) => 0,
         };
@@ -270,10 +304,10 @@ fn counts() -> Result<Memory, Error> {
 }
 
 /// The lasting differences to the earlier counts.
-fn left(before: &Memory) -> Result<Option<String>, Error> {
+fn left(before: &Counts) -> Result<Option<String>, Error> {
     let mut difference = None;
     for _ in 0..LONG {
-        difference = inspect::difference(before, &inspect::memory()?);
+        difference = before.difference(&Counts::take()?);
         if difference.is_none() {
             break;
         }
