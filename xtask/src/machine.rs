@@ -165,6 +165,20 @@ impl Kernel {
         })
     }
 
+    /// The machine as `cargo xtask run` starts it: with what programs expect of every machine.
+    pub fn of_users(
+        project: &Project,
+        machine: Machine,
+        acceleration: Acceleration,
+    ) -> Result<Kernel> {
+        Ok(Kernel {
+            // Ordinary programs ask for random bytes as they start, and who speaks to others needs
+            // numbers that nobody guesses.
+            entropy: true,
+            ..Kernel::prepare(project, machine, acceleration)?
+        })
+    }
+
     /// The hosted kernel, built with this feature.
     pub fn hosted_with(project: &Project, feature: &str) -> Result<Kernel> {
         let binary = build::hosted_with(project, feature)?;

@@ -119,7 +119,7 @@ pub fn prepare(project: &Project, request: &Request, terminal: bool) -> Result<L
         programs.push(image::tls(project, memory)?);
     }
     let image = image::system_with(project, memory, script, &programs, port)?;
-    let mut kernel = Kernel::prepare(project, request.machine, acceleration)?;
+    let mut kernel = Kernel::of_users(project, request.machine, acceleration)?;
     kernel.disks = if request.disks.is_empty() {
         Disk::kept(project, request.fresh)?.into_iter().collect()
     } else {
@@ -141,8 +141,6 @@ pub fn prepare(project: &Project, request: &Request, terminal: bool) -> Result<L
     if let Some(port) = port.filter(|_| !hosted) {
         Network::forward(&mut kernel.networks, port);
     }
-    // Who speaks to others needs numbers that nobody guesses.
-    kernel.entropy = !kernel.networks.is_empty();
     kernel.display.clone_from(&request.display);
     kernel.serial.clone_from(&request.serial);
     // The project's own, once it has been formatted, is mounted at the start.
