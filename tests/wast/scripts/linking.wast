@@ -204,3 +204,16 @@
 (assert_return (invoke "all")
   (i32.const -1) (i64.const 0x123456789abcdef0) (f32.const nan:0x200000) (f64.const -inf) (ref.extern 1))
 (assert_return (get "x") (ref.extern 1))
+
+;; A module can be imported from by its name in the script, too; a registered one of that name comes first.
+(module $Named (func (export "f") (result i32) (i32.const 1)))
+(module $Other (func (export "f") (result i32) (i32.const 2)))
+(module
+  (import "Named" "f" (func $f (result i32)))
+  (func (export "g") (result i32) (call $f)))
+(assert_return (invoke "g") (i32.const 1))
+(register "Named" $Other)
+(module
+  (import "Named" "f" (func $f (result i32)))
+  (func (export "g") (result i32) (call $f)))
+(assert_return (invoke "g") (i32.const 2))

@@ -190,7 +190,10 @@ impl<'m> World<'m> {
         let mut imports = Vec::with_capacity(meta.imports.len());
         for import in &meta.imports {
             let unknown = || NoInstance::Unlinkable("unknown import".into());
-            match self.registered.get(&import.module).ok_or_else(unknown)? {
+            // Scripts of others than the suite import from a module by the name that it has there.
+            let known = self.registered.get(&import.module);
+            let known = known.or_else(|| self.named.get(&import.module));
+            match known.ok_or_else(unknown)? {
                 Slot::Instance(i) => {
                     imports.push(self.store.export(*i, &import.name).ok_or_else(unknown)?);
                 }
