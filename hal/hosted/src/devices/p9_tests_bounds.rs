@@ -92,6 +92,9 @@ fn counts_and_places_are_bounded() {
     }
     host.walk(0, 2, &[]);
     host.open(2, open::READ);
+    let (fid, offset, count) = (2, u64::MAX, 4096);
+    let behind = host.ask(&Request::ReadDirectory { fid, offset, count });
+    assert_eq!(behind, Said::Bytes(Vec::new()));
     for offset in [u64::MAX, i64::MAX as u64, 12345] {
         let (fid, count) = (2, u32::MAX);
         // Whatever Linux says of such a place.

@@ -39,6 +39,11 @@ impl<H: Host> Wasi<H> {
     ) -> Result {
         self.check(out, 4)?;
         let path = self.path(path, len)?;
+        // A program asks for reading and writing. All else it has, whether it asked or not, as in other
+        // engines: there are programs that ask for nothing.
+        let passed_on = self.table.look(fd)?.inheriting;
+        let base = base | passed_on & !(rights::FD_READ | rights::FD_WRITE);
+        let inheriting = inheriting | passed_on;
         let request = request(how, follow(lookup)?, base, inheriting, flags)?;
         let number = self.open_at(fd, &path, &request)?;
         self.store_u32(out, number)

@@ -169,8 +169,9 @@ fn times() {
 fn a_file_without_the_right_is_not_open_for_it() {
     let mut world = world();
     world.file("f", b"12345");
-    let all = RIGHTS & !rights::FD_WRITE & !rights::FD_SEEK;
-    let fd = world.open_as(3, "f", 0, all, 0).unwrap();
+    let all = rights::FILE & !rights::FD_WRITE & !rights::FD_SEEK;
+    let fd = world.open_as(3, "f", 0, rights::FD_READ, 0).unwrap();
+    world.wasi.fd_fdstat_set_rights(fd, all, 0).unwrap();
     assert_eq!(world.write(fd, b"x"), Err(Errno::Badf));
     assert_eq!(world.wasi.fd_filestat_set_size(fd, 0), Err(Errno::Inval));
     assert_eq!(world.wasi.fd_allocate(fd, 0, 9), Err(Errno::Badf));
@@ -182,8 +183,32 @@ fn a_file_without_the_right_is_not_open_for_it() {
     let fd = world.open_as(3, "f", 0, rights::FD_WRITE, 0).unwrap();
     assert_eq!(world.read(fd, 1), Err(Errno::Badf));
     assert_eq!(world.write(fd, b"x"), Ok(1));
+    // Beyond reading and writing, all is granted that the directory passes on.
+    assert_eq!(world.wasi.fd_sync(fd), Ok(()));
+    assert_eq!(world.wasi.fd_filestat_get(fd, OUT), Ok(()));
+    world
+        .wasi
+        .fd_fdstat_set_rights(fd, rights::FD_WRITE, 0)
+        .unwrap();
     assert_eq!(world.wasi.fd_sync(fd), Err(Errno::Notcapable));
     assert_eq!(world.wasi.fd_filestat_get(fd, OUT), Err(Errno::Notcapable));
+}
+
+#[test]
+fn who_asks_for_no_rights_can_use_a_directory_and_make_files() {
+    let mut world = world();
+    world.make_directory("d");
+    let directory = world.open_as(3, "d", oflags::DIRECTORY, 0, 0).unwrap();
+    let made = world.open_as(directory, "f", oflags::CREAT, 0, 0).unwrap();
+    assert_eq!(world.wasi.fd_filestat_get(made, OUT), Ok(()));
+    assert_eq!(world.seek(made, 1, 0), Ok(1));
+    // It is open neither for reading nor for writing.
+    assert_eq!(world.read(made, 1), Err(Errno::Badf));
+    assert_eq!(world.write(made, b"x"), Err(Errno::Badf));
+    let written = world
+        .open_as(directory, "f", 0, rights::FD_WRITE, 0)
+        .unwrap();
+    assert_eq!(world.write(written, b"x"), Ok(1));
 }
 
 #[test]
