@@ -42,6 +42,12 @@ impl Fields {
     }
 }
 
+/// Whether a field belongs to the connection.
+pub(crate) fn is_of_connection(name: &[u8]) -> bool {
+    let is = |own: &&str| name.eq_ignore_ascii_case(own.as_bytes());
+    OF_CONNECTION.iter().any(is)
+}
+
 fn size((name, value): &Field) -> usize {
     // The two vectors count, too.
     name.len() + value.len() + 64
@@ -68,7 +74,7 @@ impl<H: Room> Component<H> {
         let of_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
         Ok(match name.iter().all(of_token) && !name.is_empty() {
             false => Err(SYNTAX),
-            true if OF_CONNECTION.iter().any(|own| own.as_bytes() == name) => Err(FORBIDDEN),
+            true if is_of_connection(&name) => Err(FORBIDDEN),
             true => Ok(name),
         })
     }

@@ -68,6 +68,8 @@ pub struct Component<H: Host> {
     /// The request that it answers, if there is one.
     request: Option<web::Request>,
     exchange: Option<Box<dyn web::Exchange<H>>>,
+    /// What `insecure-seed` has said.
+    seed: Option<[u64; 2]>,
 }
 
 impl<H: Host> core::fmt::Debug for Component<H> {
@@ -86,6 +88,7 @@ impl<H: Room> Component<H> {
             uses: Vec::new(),
             request: None,
             exchange: None,
+            seed: None,
         };
         for fd in component.wasi.table.open() {
             component.hold(fd);

@@ -1,11 +1,12 @@
-//! `wasi:sockets`: a component gets none. What makes a socket or looks up a name says so, and as there are
-//! no sockets, nothing else can be called with one.
+//! `wasi:sockets`: a component gets none, as a program that was not allowed any. What makes a socket or looks
+//! up a name says so, and as there are no sockets, nothing else can be called with one.
 
 use super::resources::Resource;
 use super::{Component, Outcome, Room, Trap};
 
-/// `not-supported` of `error-code`.
-const NOT_SUPPORTED: u8 = 2;
+/// `error-code`.
+const ACCESS_DENIED: u8 = 1;
+const PERMANENT_RESOLVER_FAILURE: u8 = 20;
 
 impl<H: Room> Component<H> {
     /// `instance-network`.
@@ -16,13 +17,22 @@ impl<H: Room> Component<H> {
         self.table.add(Resource::Network)
     }
 
-    /// `create-tcp-socket`, `create-udp-socket` and `resolve-addresses`.
+    /// `create-tcp-socket` and `create-udp-socket`.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn no_socket(&mut self, out: u32) -> Outcome {
         self.put(out, &[1])?;
-        self.put_at(out, 4, &[NOT_SUPPORTED])
+        self.put_at(out, 4, &[ACCESS_DENIED])
+    }
+
+    /// `resolve-addresses`.
+    ///
+    /// # Errors
+    /// For what breaks the canonical ABI.
+    pub fn no_address(&mut self, out: u32) -> Outcome {
+        self.put(out, &[1])?;
+        self.put_at(out, 4, &[PERMANENT_RESOLVER_FAILURE])
     }
 
     /// All calls of a socket.

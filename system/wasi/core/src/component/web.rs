@@ -19,7 +19,7 @@ pub(super) const METHODS: [&str; 9] = [
 ];
 
 pub use super::fields::Field;
-pub(crate) use super::fields::Fields;
+pub(crate) use super::fields::{Fields, is_of_connection};
 pub use super::outgoing::Outgoing;
 
 /// The request that a component answers.
@@ -141,12 +141,13 @@ impl<H: Room> Component<H> {
         self.option_text(out, authority.as_deref().map(str::as_bytes))
     }
 
-    /// `headers`.
+    /// `headers`, without those of the connection: what `host` says is the authority.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn request_fields(&mut self, request: u32) -> Outcome<u32> {
-        let list = self.request(request)?.fields.clone();
+        let mut list = self.request(request)?.fields.clone();
+        list.retain(|(name, _)| !is_of_connection(name));
         self.add_fields(list, true)
     }
 

@@ -452,7 +452,10 @@ fn asked(world: &mut World, body: &[&[u8]]) -> (u32, u32, Rc<RefCell<Answered>>)
         method: "PURGE".into(),
         target: "/a?b".into(),
         authority: Some("host".into()),
-        fields: vec![(b"accept".to_vec(), b"x".to_vec())],
+        fields: vec![
+            (b"accept".to_vec(), b"x".to_vec()),
+            (b"Host".to_vec(), b"host".to_vec()),
+        ],
         body: Some(fd),
     };
     let exchange = Box::new(Answer(Rc::clone(&answered)));
@@ -472,6 +475,8 @@ fn a_request_is_answered() {
     let fields = world.request_fields(request).unwrap();
     let name = put(&mut world, PATH, b"ACCEPT");
     assert_eq!(world.fields_has(fields, name.0, name.1), Ok(1));
+    let host = put(&mut world, OTHER, b"host");
+    assert_eq!(world.fields_has(fields, host.0, host.1), Ok(0));
     world.fields_delete(fields, name, OUT).unwrap();
     assert_eq!(get(&mut world, OUT, 2), [1, 2], "it is the request's");
     let done = world.request_body(request, OUT);
@@ -612,4 +617,29 @@ fn requests_to_others_are_denied() {
         (vec![1], vec![15])
     );
     assert!(trap(world.outgoing_path(request, OUT)).contains("does not have"));
+}
+
+#[test]
+fn the_insecure_seed_is_the_same_each_time() {
+    let mut world = component().world;
+    world.seed(OUT).unwrap();
+    let first = get(&mut world, OUT, 16);
+    assert_ne!(first[..8], first[8..]);
+    world.seed(OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 16), first);
+}
+
+#[test]
+fn sockets_are_denied_and_names_lead_nowhere() {
+    let mut world = component().world;
+    world.no_socket(OUT).unwrap();
+    assert_eq!(
+        (get(&mut world, OUT, 1), get(&mut world, OUT + 4, 1)),
+        (vec![1], vec![1])
+    );
+    world.no_address(OUT).unwrap();
+    assert_eq!(
+        (get(&mut world, OUT, 1), get(&mut world, OUT + 4, 1)),
+        (vec![1], vec![20])
+    );
 }

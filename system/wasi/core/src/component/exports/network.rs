@@ -15,7 +15,7 @@ macro_rules! network_exports {
                 $crate::component::running::call("wasi:sockets/ip-name-lookup#[method]resolve-address-stream.subscribe", |component| component.of_socket())
             }
             "wasi:sockets/ip-name-lookup#resolve-addresses" fn p2_sockets_ip_name_lookup_resolve_addresses(_a: u32, _b: u32, _c: u32, d: u32) {
-                $crate::component::running::call("wasi:sockets/ip-name-lookup#resolve-addresses", |component| component.no_socket(d))
+                $crate::component::running::call("wasi:sockets/ip-name-lookup#resolve-addresses", |component| component.no_address(d))
             }
             "wasi:sockets/tcp#[method]tcp-socket.start-bind" fn p2_sockets_tcp_tcp_socket_start_bind(_a: u32, _b: u32, _c: u32, _d: u32, _e: u32, _f: u32, _g: u32, _h: u32, _i: u32, _j: u32, _k: u32, _l: u32, _m: u32, _n: u32, _o: u32) {
                 $crate::component::running::call("wasi:sockets/tcp#[method]tcp-socket.start-bind", |component| component.of_socket())
