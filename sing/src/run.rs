@@ -128,9 +128,9 @@ impl Request {
                 };
                 return Err(format!("--dir {}: {why}", host.display()));
             }
-            // What is in it must be reached, whether it can be listed or not. Who may not is told as of everything
-            // else, before anything is compiled.
-            fs::metadata(host.join("."))
+            // The driver lists it, too. Who may not is told as of everything else, before anything is
+            // compiled.
+            File::open(host)
                 .map_err(|e| format!("--dir {}: this user cannot open it: {e}", host.display()))?;
         }
         Ok(())
