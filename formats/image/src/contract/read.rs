@@ -332,6 +332,8 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::super::{Argument, Direction, Message, NONE, Word};
     use super::*;
     use crate::manifest::Side;
