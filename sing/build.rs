@@ -9,6 +9,7 @@
 
 use std::env;
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,42 @@ fn main() -> Result<()> {
     sdk(&root, &out, &mut text)?;
     programs(&root, &out, &mut text)?;
     fs::write(out.join("carried.rs"), text)?;
-    unwinder(&out)
+    unwinder(&out)?;
+    packed(&out)
+}
+
+/// Has the linker pack the command's relative relocations, if a program that is linked so runs here: the
+/// dynamic linker then reads kilobytes at each start in place of hundreds.
+fn packed(out: &Path) -> Result<()> {
+    const ARGUMENT: &str = "-Wl,-z,pack-relative-relocs";
+    let of_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
+    // Only a program for this machine can be tried.
+    if !of_linux || env::var("TARGET")? != env::var("HOST")? {
+        return Ok(());
+    }
+    let folder = out.join("packed");
+    fs::create_dir_all(&folder)?;
+    let (source, program) = (folder.join("tried.rs"), folder.join("tried"));
+    fs::write(&source, "fn main() { println!(\"runs\"); }\n")?;
+    let mut compiler = Command::new(env::var_os("RUSTC").ok_or("no RUSTC")?);
+    compiler.args(["--edition", "2024", "-o"]).arg(&program);
+    compiler.arg("-C").arg(format!("link-arg={ARGUMENT}"));
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        let mut option = OsString::from("linker=");
+        option.push(linker);
+        compiler.arg("-C").arg(option);
+    }
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    compiler.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
+    let linked = compiler.arg(&source).output();
+    let runs = linked.is_ok_and(|made| made.status.success())
+        && Command::new(&program)
+            .output()
+            .is_ok_and(|ran| ran.status.success() && ran.stdout == b"runs\n");
+    if runs {
+        println!("cargo::rustc-link-arg-bins={ARGUMENT}");
+    }
+    Ok(())
 }
 
 /// Links what unwinds stacks into the command, where the C compiler has it as an archive: a library of its

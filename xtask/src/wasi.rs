@@ -27,14 +27,7 @@ struct System {
 /// For `sing run`.
 const RUN: System = System {
     manifests: &["system/wasi/run.json"],
-    services: &[
-        "bootfs",
-        "clock",
-        "manager",
-        "nameserver",
-        "virtio-9p",
-        "virtio-rng",
-    ],
+    services: &["clock", "manager", "nameserver", "virtio-9p", "virtio-rng"],
     main: "wasi-launcher",
     adapter: "wasi-adapter",
     component: "wasi-component",
@@ -45,7 +38,6 @@ const RUN: System = System {
 const LISTEN: System = System {
     manifests: &["system/wasi/run.json", "system/wasi/listen.json"],
     services: &[
-        "bootfs",
         "clock",
         "host-sockets",
         "manager",

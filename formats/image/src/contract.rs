@@ -11,7 +11,7 @@ pub use condition::{
     Condition, MAX_CONDITIONS, MAX_RANGES, MAX_STEPS, MAX_VALUES, Read, Step, Test,
 };
 pub use identity::{Named, identify, identities};
-pub use read::{ROOM, Reader, check};
+pub use read::{Entry, Familiar, Find, ROOM, Reader, check};
 
 use crate::Error;
 use crate::manifest::Side;

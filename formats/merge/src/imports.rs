@@ -26,11 +26,22 @@ pub(crate) enum AdapterImport {
 
 /// Whether a module imports functions of WASI.
 pub(crate) fn any_of_wasi(wasm: &[u8]) -> bool {
+    any(wasm, |_| true)
+}
+
+/// Whether a module of WASI imports one of these functions of it.
+#[must_use]
+pub fn any_named(wasm: &[u8], names: &[&str]) -> bool {
+    any(wasm, |name| names.contains(&name))
+}
+
+/// Whether a module imports functions of WASI with such names.
+fn any(wasm: &[u8], is_such: impl Fn(&str) -> bool) -> bool {
     for payload in wp::Parser::new(0).parse_all(wasm) {
         match payload {
             Ok(wp::Payload::ImportSection(section)) => {
                 let mut imports = section.into_imports().map_while(Result::ok);
-                return imports.any(|import| WASI.contains(&import.module));
+                return imports.any(|import| WASI.contains(&import.module) && is_such(import.name));
             }
             Ok(wp::Payload::CodeSectionStart { .. }) | Err(_) => return false,
             Ok(_) => {}

@@ -36,6 +36,7 @@ mod segments;
 mod stubs;
 
 pub use error::Error;
+pub use imports::any_named as imports_any;
 pub use stubs::Stub;
 pub use wasmparser::WasmFeatures;
 

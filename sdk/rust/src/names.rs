@@ -26,6 +26,7 @@ use crate::contracts::{
 };
 use crate::path;
 use crate::pattern;
+use crate::prelude::switch_receive;
 use crate::rt::{Text, TypedEndpoint, Vector, Waitable};
 use crate::sys;
 use crate::{time, walk};
@@ -126,8 +127,19 @@ impl Names {
     pub fn await_paths<'a>(&mut self, paths: impl Iterator<Item = &'a str>, patience: Duration) {
         let end = time::uptime() + patience;
         for path in paths {
+            if self.find(path).is_ok() {
+                continue;
+            }
+            // What comes between that look and the request is seen by the next look.
+            let mut told = self.notify(path).ok();
             while self.find(path).is_err() && time::uptime() < end {
-                time::sleep(LOOK);
+                told = match told {
+                    Some(channel) => changed(channel, end),
+                    None => {
+                        time::sleep(LOOK);
+                        self.notify(path).ok()
+                    }
+                };
             }
         }
     }
@@ -335,6 +347,18 @@ impl Names {
             };
             return self.done(answer).map(|()| exp);
         }
+    }
+}
+
+/// Waits for a change, until this time at most; `None` if the channel is not to be used any more.
+fn changed(
+    channel: NotifyContract::Exp<NotifyContract::Start>,
+    end: Duration,
+) -> Option<NotifyContract::Exp<NotifyContract::Start>> {
+    switch_receive! {
+        case channel.Changed() as telling => Some(telling.send_ack()),
+        case channel.ChannelClosed() => None,
+        deadline end => None,
     }
 }
 

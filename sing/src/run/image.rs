@@ -9,15 +9,35 @@ use crate::kept::{self, Kept, Wanted};
 use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Options};
-use sing_image::system::{BIN, SystemImage};
+use sing_image::system::{BIN, SystemImage, SystemManifest};
 use sing_merge::Kind;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+/// The functions of WASI for which a program without directories needs a service of the system.
+const SERVED: [&str; 1] = ["random_get"];
+
 /// A program's budget if nothing is said: what 32-bit addresses can reach, and the adapter's memory and records.
 pub const BUDGET: u64 = 5 << 30;
+
+/// Whether a program runs in a system without services: it is given no directories and no ports, and asks
+/// for nothing else that a service has. (Of components, that is not looked for.)
+fn is_alone(request: &Request, of: Use, module: &[u8]) -> bool {
+    of == Use::Run
+        && request.directories.is_empty()
+        && sing_merge::kind(module) == Kind::Module
+        && !sing_merge::imports_any(module, &SERVED)
+}
+
+/// What is left of a system's manifest without its services: the main program.
+fn alone(manifest: &SystemManifest) -> SystemManifest {
+    SystemManifest {
+        start: manifest.start.iter().filter(|s| s.main).cloned().collect(),
+        ..SystemManifest::default()
+    }
+}
 
 /// The file with the image for a run; `base` is that of the services.
 pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
@@ -74,7 +94,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         )?;
         return without_name(&archive);
     };
-    let key = own.key(request, &module, &options);
+    let key = own.key(request, base.of, &module, &options);
     // One that was just made is compared with its digest by the next run, which notes it.
     let kept = cache.unread(&key).zip(moment);
     let kept = kept.and_then(|(image, moment)| Settled::image(&image, moment));
@@ -144,7 +164,7 @@ impl Own {
     }
 
     /// The name under which an image is kept.
-    fn key(&self, request: &Request, module: &[u8], options: &Options) -> Key {
+    fn key(&self, request: &Request, of: Use, module: &[u8], options: &Options) -> Key {
         Key::of(&[
             b"image",
             env!("CARGO_PKG_VERSION").as_bytes(),
@@ -155,6 +175,7 @@ impl Own {
             image_name(&request.file).as_bytes(),
             program_name(&request.file).as_bytes(),
             &request.budget.unwrap_or(BUDGET).to_le_bytes(),
+            &[is_alone(request, of, module).into()],
             module,
         ])
     }
@@ -170,6 +191,8 @@ impl Own {
             &self.services,
             format!("{options:?}").as_bytes(),
             &request.budget.unwrap_or(BUDGET).to_le_bytes(),
+            // Of the same module there may be two images ([`is_alone`]).
+            &[request.directories.is_empty().into()],
             path.as_os_str().as_bytes(),
         ])
     }
@@ -196,10 +219,20 @@ fn made(
     let program = input::elf(&compiled, &request.file)?;
     let mut files: Vec<(String, Vec<u8>)> =
         vec![(format!("{BIN}{}", image_name(&request.file)), program)];
-    for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
-        files.push((path.into(), bytes.to_vec()));
+    let manifest = match is_alone(request, of, module) {
+        true => alone(base.manifest()),
+        false => base.manifest().clone(),
+    };
+    let needed = system::images_of(&manifest);
+    for (path, bytes) in base.files() {
+        if path
+            .strip_prefix(BIN)
+            .is_some_and(|name| needed.contains(name))
+        {
+            files.push((path.into(), bytes.to_vec()));
+        }
     }
-    let packed = system::pack_for_mapping(base.manifest(), files);
+    let packed = system::pack_for_mapping(&manifest, files);
     packed.map_err(|problems| format!("{shown}: {}", problems.join("; ")))
 }
 
@@ -231,4 +264,55 @@ fn merged(
     };
     let merged = sing_merge::merge(program, adapter, &options);
     merged.map_err(|e| format!("{}: {e}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(text: &str) -> Vec<u8> {
+        wat::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn programs_that_need_no_service_run_alone() {
+        let wasi = |name| {
+            module(&format!(
+                "(module (import \"wasi_snapshot_preview1\" \"{name}\" (func (param i32 i32) (result i32))))"
+            ))
+        };
+        let (plain, random) = (wasi("args_get"), wasi("random_get"));
+        let request = Request::default();
+        assert!(is_alone(&request, Use::Run, &plain));
+        assert!(!is_alone(&request, Use::Run, &random));
+        assert!(!is_alone(&request, Use::Listen, &plain));
+        assert!(!is_alone(&request, Use::Serve, &plain));
+        assert!(!is_alone(&request, Use::Run, &module("(component)")));
+        let mut given = Request::default();
+        given.add_directory(".").unwrap();
+        assert!(!is_alone(&given, Use::Run, &plain));
+        // Each has an image of its own.
+        let own = Own {
+            command: vec![1],
+            services: vec![2],
+        };
+        let options = Options::default();
+        let keys = |request: &Request, module: &[u8]| {
+            let image = own.key(request, Use::Run, module, &options);
+            (image.bytes(), own.key_of_record(request, &options).bytes())
+        };
+        assert_ne!(keys(&request, &plain).0, keys(&given, &plain).0);
+        assert_ne!(keys(&request, &plain).1, keys(&given, &plain).1);
+        assert_eq!(keys(&request, &random).0, keys(&given, &random).0);
+    }
+
+    #[test]
+    fn of_a_system_alone_the_main_program_is_left() {
+        let all: SystemManifest =
+            serde_json::from_slice(include_bytes!("../../../system/wasi/run.json")).unwrap();
+        let left = alone(&all);
+        let names: Vec<&str> = left.start.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["launcher"]);
+        assert!(left.channels.is_empty() && left.services.is_empty());
+    }
 }

@@ -36,7 +36,7 @@ struct Program {
     arguments: Vec<String>,
     /// The same as a program of this machine.
     native: Option<PathBuf>,
-    /// The directory that it may use; `None`: where this command runs.
+    /// The directory that it may use.
     folder: Option<PathBuf>,
 }
 
@@ -103,7 +103,14 @@ impl Bench {
                 .join(format!("tests/ordinary/{text}.wat"));
             let module = bench.folder.join(format!("{text}.wasm"));
             build::module_of_text(&bench.project, &from, &module)?;
-            bench.add(module, &["x".into()])?;
+            bench.add(module.clone(), &["x".into()])?;
+            if request.name == super::PROGRAMS {
+                bench.add(module, &["x".into()])?;
+                if let Some(program) = bench.programs.last_mut() {
+                    program.name += ", no directory";
+                    program.folder = None;
+                }
+            }
         }
         if request.name == super::PROGRAMS {
             bench.add_work();
@@ -165,7 +172,7 @@ impl Bench {
             compiled,
             arguments: arguments.to_vec(),
             native: native.filter(|_| !arguments.is_empty()),
-            folder: None,
+            folder: Some(".".into()),
         });
         Ok(())
     }
@@ -244,9 +251,11 @@ impl Bench {
             _ => Command::new(self.peer.as_deref().unwrap_or(Path::new(""))),
         };
         if kind != "native" {
-            let folder = program.folder.as_deref().unwrap_or(Path::new("."));
-            let directory = format!("{}::/", folder.display());
-            command.arg("run").arg("--dir").arg(directory);
+            command.arg("run");
+            if let Some(folder) = &program.folder {
+                let directory = format!("{}::/", folder.display());
+                command.arg("--dir").arg(directory);
+            }
             command.arg(match kind {
                 "sing" => &program.module,
                 _ => &program.compiled,

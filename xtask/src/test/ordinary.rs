@@ -37,12 +37,13 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 16] = [
+    let all: [(&str, Test); 17] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
         ("limits of files", file_limit),
         ("a trap", trap),
+        ("alone", alone),
         ("Ctrl-C", interrupted),
         ("a reader that goes", reader_gone),
         ("what is missing", missing),
@@ -240,6 +241,32 @@ fn trap(machine: &Ordinary<'_>) -> Result<()> {
     says(&output, "called from begin")
 }
 
+/// A program that needs none of the services has a system without them; with a directory, the same module
+/// has them, beside the other. The number in a crash report tells: those of the services come before it.
+fn alone(machine: &Ordinary<'_>) -> Result<()> {
+    let directory = format!("{}::/", machine.folder.join("shared").display());
+    let mut numbers = Vec::new();
+    // Each is compiled, and found again.
+    for options in [&[][..], &["--dir", &directory], &[], &["--dir", &directory]] {
+        let output = machine.run(options, "trap", &[], b"")?;
+        is(&output, 134, b"")?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let number = said
+            .split_once("trap.wasm (SIP ")
+            .and_then(|(_, rest)| rest.split_once(')')?.0.parse::<u32>().ok());
+        numbers.push(number.with_context(|| format!("no number: {said}"))?);
+    }
+    let [alone, served, again, served_again] = numbers[..] else {
+        bail!("{numbers:?}");
+    };
+    ensure!(alone == again && served == served_again, "{numbers:?}");
+    ensure!(
+        alone < served,
+        "{numbers:?}: services that nothing uses run"
+    );
+    Ok(())
+}
+
 /// A program that waits for input at a terminal's `sing`, which Ctrl-C ends by the usual signal; it is
 /// one process, so nothing stays.
 fn interrupted(machine: &Ordinary<'_>) -> Result<()> {
@@ -292,7 +319,42 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
     // The module is the option's value, and without one a project is run.
     let output = machine.run(&["--dir"], "lacks", &[], b"")?;
     ensure!(output.status.code() == Some(1), "{:?}", output.status);
-    says(&output, "there is no project here")
+    says(&output, "there is no project here")?;
+    let module = machine.module("words")?;
+    for (folder, reason) in [
+        ("closed", "this user cannot open it: Permission denied"),
+        ("absent", "there is no such directory"),
+    ] {
+        let folder = machine.folder.join(folder);
+        let output = as_nobody(machine, &folder, &module)?;
+        is(&output, 1, b"")?;
+        says(
+            &output,
+            &format!("sing: --dir {}: {reason}", folder.display()),
+        )?;
+    }
+    Ok(())
+}
+
+/// Runs a module with a directory, which nobody may open if it is `closed`, as a user who has no
+/// leave to do it nevertheless.
+fn as_nobody(machine: &Ordinary<'_>, folder: &Path, module: &Path) -> Result<Output> {
+    let closed = machine.folder.join("closed");
+    fs::create_dir_all(&closed)?;
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0))?;
+    let sing = machine.run.project.host_binary("sing");
+    let mut command = match fs::read_dir(&closed) {
+        Err(_) => Command::new(&sing),
+        // The superuser.
+        Ok(_) => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+            command.arg(&sing);
+            command
+        }
+    };
+    command.args(["run", "--no-cache", "--dir"]);
+    Ok(command.arg(folder).arg(module).output()?)
 }
 
 /// A program that listens has clients of this machine, one after the other; without leave it has no socket.

@@ -23,6 +23,7 @@ use alloc::collections::TryReserveError;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -284,8 +285,8 @@ impl Identities {
     ///
     /// # Errors
     /// If two have one name.
-    pub(super) fn sort(&mut self, tables: &[ContractTable]) -> Result<(), Error> {
-        let name = |place: u32| tables[place as usize].name.as_str();
+    pub(super) fn sort(&mut self, tables: &[impl Borrow<ContractTable>]) -> Result<(), Error> {
+        let name = |place: u32| tables[place as usize].borrow().name.as_str();
         self.sort_by(&name);
         match self.order.windows(2).find(|w| name(w[0]) == name(w[1])) {
             Some(two) => Err(Error::new(format!(
@@ -297,8 +298,8 @@ impl Identities {
     }
 
     /// Returns the index of the thing with a name.
-    pub(super) fn find(&self, wanted: &str, tables: &[ContractTable]) -> Option<u32> {
-        let name = |&place: &u32| tables[place as usize].name.as_str();
+    pub(super) fn find(&self, wanted: &str, tables: &[impl Borrow<ContractTable>]) -> Option<u32> {
+        let name = |&place: &u32| tables[place as usize].borrow().name.as_str();
         let at = self.order.binary_search_by_key(&wanted, name).ok()?;
         Some(self.order[at])
     }
@@ -310,7 +311,7 @@ impl Identities {
     pub(super) fn refer(
         &mut self,
         table: &ContractTable,
-        tables: &[ContractTable],
+        tables: &[impl Borrow<ContractTable>],
     ) -> Result<Result<(), TryReserveError>, Error> {
         for wanted in table.references() {
             let found = self.find(wanted, tables).ok_or_else(|| {

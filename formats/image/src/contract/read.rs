@@ -4,13 +4,19 @@
 //! A table is read, then checked and hashed, each in a step: it has at most
 //! [`limits::ONE_CONTRACT_BYTES`] in the file. Small tables share a step. [`Reader::room`] bounds
 //! the memory of the next step.
+//!
+//! Programs of one system name the same contracts, each in an image of its own. A caller that keeps tables
+//! ([`Reader::among`]) is asked for one of the same bytes: these were decoded, checked and hashed before, and
+//! the same bytes give the same table and hash. What a table says of others is checked in each image.
 
 use super::identity::Identities;
 use super::{ContractTable, Hash};
 use crate::limits;
 use crate::{Error, Failure};
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 
 /// The most bytes of memory for a byte of a table: a word of a message is one byte in a file. A
 /// list that grows while it is read exists twice for a moment.
@@ -18,15 +24,46 @@ pub const ROOM: u64 = 128;
 /// The most bytes of tables that one step reads or checks, not counting its last table.
 const STEP: usize = 16 << 10;
 
+/// A table that was read.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// The table; that of the caller, where it is familiar.
+    pub table: Cow<'static, ContractTable>,
+    /// The bytes that it was read from.
+    pub bytes: &'a [u8],
+    /// Its hash without the tables that it refers to, once it has been checked.
+    pub own: Hash,
+}
+
+impl Borrow<ContractTable> for Entry<'_> {
+    fn borrow(&self) -> &ContractTable {
+        &self.table
+    }
+}
+
+/// A table that was read and checked before.
+#[derive(Clone, Copy, Debug)]
+pub struct Familiar {
+    /// The table.
+    pub table: &'static ContractTable,
+    /// The bytes that it was read from.
+    pub bytes: &'static [u8],
+    /// Its hash without the tables that it refers to.
+    pub own: Hash,
+}
+
+/// Finds a familiar table of a name with whose bytes these begin.
+pub type Find = fn(name: &str, bytes: &[u8]) -> Option<Familiar>;
+
 /// Reads contract tables.
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
     /// Number of tables.
     count: usize,
-    tables: Vec<ContractTable>,
-    /// Bytes of each table in the file.
-    sizes: Vec<u32>,
+    tables: Vec<Entry<'a>>,
+    /// Where familiar tables are found.
+    find: Option<Find>,
     identities: Option<Identities>,
     phase: Phase,
     /// Tables that this phase has dealt with.
@@ -61,10 +98,19 @@ impl<'a> Reader<'a> {
             rest: bytes,
             count: 0,
             tables: Vec::new(),
-            sizes: Vec::new(),
+            find: None,
             identities: None,
             phase: Phase::Count,
             done: 0,
+        }
+    }
+
+    /// The same, with tables that the caller keeps.
+    #[must_use]
+    pub fn among(self, find: Find) -> Reader<'a> {
+        Reader {
+            find: Some(find),
+            ..self
         }
     }
 
@@ -74,7 +120,7 @@ impl<'a> Reader<'a> {
         match self.phase {
             Phase::Count => {
                 let count = postcard::take_from_bytes::<u64>(self.rest).map_or(0, |(n, _)| n);
-                count.min(limits::CONTRACTS.most) * 2 * size_of::<ContractTable>() as u64
+                count.min(limits::CONTRACTS.most) * 2 * size_of::<Entry<'_>>() as u64
             }
             Phase::Tables => {
                 let one = limits::ONE_CONTRACT_BYTES.most as usize;
@@ -110,7 +156,7 @@ impl<'a> Reader<'a> {
             }
             Phase::Identities => {
                 let Reader { tables, .. } = self;
-                let name = |place: u32| tables[place as usize].name.as_str();
+                let name = |place: u32| tables[place as usize].table.name.as_str();
                 self.identities.as_mut().ok_or_else(broken)?.step(&name)
             }
             Phase::Relations => self.each(|table, tables, identities| {
@@ -128,8 +174,24 @@ impl<'a> Reader<'a> {
     /// Returns the tables and their identities, once [`Reader::step`] has returned true.
     #[must_use]
     pub fn finish(self) -> (Vec<ContractTable>, Vec<Hash>) {
+        let (tables, identities) = self.finish_shared();
+        let tables = tables.into_iter().map(|read| read.table.into_owned());
+        (tables.collect(), identities)
+    }
+
+    /// The same, without copies of those that are familiar.
+    #[must_use]
+    pub fn finish_shared(self) -> (Vec<Entry<'a>>, Vec<Hash>) {
         let identities = self.identities.map(Identities::finish);
         (self.tables, identities.unwrap_or_default())
+    }
+
+    /// The next table, if it is familiar.
+    fn familiar(&self, window: &[u8]) -> Option<Familiar> {
+        // A table begins with its name.
+        let (name, _) = postcard::take_from_bytes::<&str>(window).ok()?;
+        let found = (self.find?)(name, window)?;
+        window.starts_with(found.bytes).then_some(found)
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
@@ -138,7 +200,6 @@ impl<'a> Reader<'a> {
         limits::CONTRACTS.check(count)?;
         self.count = count as usize;
         self.tables.try_reserve_exact(self.count)?;
-        self.sizes.try_reserve_exact(self.count)?;
         self.identities = Some(Identities::of(self.count)?);
         self.rest = rest;
         Ok(())
@@ -149,18 +210,27 @@ impl<'a> Reader<'a> {
         while self.tables.len() < self.count {
             let most = limits::ONE_CONTRACT_BYTES.most as usize;
             let window = &self.rest[..self.rest.len().min(most)];
-            let (table, tail) = postcard::take_from_bytes(window).map_err(|_| {
-                if window.len() < most {
-                    broken()
-                } else {
-                    let text = "image: a contract's table does not decode, or is too long";
-                    Error::new(text)
+            let (table, own, size) = match self.familiar(window) {
+                Some(found) => (Cow::Borrowed(found.table), found.own, found.bytes.len()),
+                None => {
+                    let (table, tail) = postcard::take_from_bytes(window).map_err(|_| {
+                        if window.len() < most {
+                            broken()
+                        } else {
+                            let text = "image: a contract's table does not decode, or is too long";
+                            Error::new(text)
+                        }
+                    })?;
+                    (
+                        Cow::Owned(table),
+                        Hash::default(),
+                        window.len() - tail.len(),
+                    )
                 }
-            })?;
-            let size = window.len() - tail.len();
-            self.rest = &self.rest[size..];
-            self.tables.push(table);
-            self.sizes.push(size as u32);
+            };
+            let (bytes, rest) = self.rest.split_at_checked(size).ok_or_else(broken)?;
+            self.rest = rest;
+            self.tables.push(Entry { table, bytes, own });
             if self.rest.len() <= end {
                 break;
             }
@@ -175,12 +245,15 @@ impl<'a> Reader<'a> {
     fn check(&mut self) -> Result<bool, Failure> {
         let mut bytes = STEP;
         while bytes > 0
-            && let Some(table) = self.tables.get(self.done)
+            && let Some(read) = self.tables.get_mut(self.done)
         {
-            table.check()?;
+            if let Cow::Owned(table) = &read.table {
+                table.check()?;
+                read.own = table.own()?;
+            }
             let identities = self.identities.as_mut().ok_or_else(broken)?;
-            identities.say(table.own()?);
-            bytes = bytes.saturating_sub(self.sizes[self.done] as usize);
+            identities.say(read.own);
+            bytes = bytes.saturating_sub(read.bytes.len());
             self.done += 1;
         }
         Ok(self.done == self.count)
@@ -189,16 +262,16 @@ impl<'a> Reader<'a> {
     /// Handles some tables; returns whether all are done.
     fn each(
         &mut self,
-        mut f: impl FnMut(&ContractTable, &[ContractTable], &mut Identities) -> Result<(), Failure>,
+        mut f: impl FnMut(&ContractTable, &[Entry<'a>], &mut Identities) -> Result<(), Failure>,
     ) -> Result<bool, Failure> {
-        let Reader { tables, sizes, .. } = self;
+        let Reader { tables, .. } = self;
         let identities = self.identities.as_mut().ok_or_else(broken)?;
         let mut bytes = STEP;
         while bytes > 0
-            && let Some(table) = tables.get(self.done)
+            && let Some(read) = tables.get(self.done)
         {
-            f(table, tables, identities)?;
-            bytes = bytes.saturating_sub(sizes[self.done] as usize);
+            f(&read.table, tables, identities)?;
+            bytes = bytes.saturating_sub(read.bytes.len());
             self.done += 1;
         }
         Ok(self.done == self.count)
@@ -222,7 +295,7 @@ pub fn check(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
 /// names.
 fn relations(
     table: &ContractTable,
-    tables: &[ContractTable],
+    tables: &[Entry<'_>],
     identities: &Identities,
 ) -> Result<(), Error> {
     let bases = table.bases.iter().map(|b| (&b.name, &b.hash));
@@ -259,6 +332,8 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::super::{Argument, Direction, Message, NONE, Word};
     use super::*;
     use crate::manifest::Side;
@@ -317,11 +392,10 @@ mod tests {
             let done = reader.step().unwrap();
             steps += 1;
             let same = reader.done >= before.1;
-            let looked_at = reader.sizes.get(before.1..reader.done).filter(|_| same);
-            let looked_at: u32 = looked_at.map_or(0, |sizes| sizes.iter().sum());
-            most = most
-                .max(before.0 - reader.rest.len())
-                .max(looked_at as usize);
+            let looked_at = reader.tables.get(before.1..reader.done).filter(|_| same);
+            let looked_at =
+                looked_at.map_or(0, |all| all.iter().map(|read| read.bytes.len()).sum());
+            most = most.max(before.0 - reader.rest.len()).max(looked_at);
             if done {
                 break;
             }
@@ -336,6 +410,72 @@ mod tests {
         tables[1000].messages[0].name.push('x');
         let others = check(&tables).unwrap();
         assert!((0..tables.len()).all(|i| identities[i] != others[i]));
+    }
+
+    /// The tables that were kept, by the only test that keeps some.
+    static KEPT: std::sync::Mutex<Vec<Familiar>> = std::sync::Mutex::new(Vec::new());
+
+    fn kept(name: &str, bytes: &[u8]) -> Option<Familiar> {
+        let kept = KEPT.lock().unwrap();
+        let mut namesakes = kept.iter().filter(|one| one.table.name == name);
+        namesakes.find(|one| bytes.starts_with(one.bytes)).copied()
+    }
+
+    #[test]
+    fn familiar_tables_are_not_decoded_again_and_mean_what_is_beneath_them() {
+        let all = ["A", "B", "C"].map(String::from);
+        let first = [contract("A", 2, &all[1..2]), contract("B", 1, &[])];
+        let read = |tables: &[ContractTable]| {
+            let bytes: &'static [u8] = postcard::to_allocvec(tables).unwrap().leak();
+            let mut reader = Reader::new(bytes).among(kept);
+            while !reader.step().unwrap() {}
+            reader.finish_shared()
+        };
+        let familiar = |read: &[Entry<'_>]| -> Vec<bool> {
+            let is = |one: &Entry<'_>| matches!(one.table, Cow::Borrowed(_));
+            read.iter().map(is).collect()
+        };
+        let (tables, identities) = read(&first);
+        assert_eq!(identities, check(&first).unwrap());
+        assert_eq!(familiar(&tables), [false, false]);
+        for Entry { table, bytes, own } in tables {
+            KEPT.lock().unwrap().push(Familiar {
+                table: alloc::boxed::Box::leak(alloc::boxed::Box::new(table.into_owned())),
+                bytes,
+                own,
+            });
+        }
+        // In another place, with others.
+        let second = [contract("C", 1, &all), first[1].clone(), first[0].clone()];
+        let (tables, identities) = read(&second);
+        assert_eq!(familiar(&tables), [false, true, true]);
+        assert_eq!(identities, check(&second).unwrap());
+        assert!(
+            tables
+                .iter()
+                .zip(&second)
+                .all(|(read, table)| *read.table == *table)
+        );
+        // The same bytes of A, but B means something else, which has one message more.
+        let third = [first[0].clone(), contract("B", 2, &[])];
+        let (tables, identities) = read(&third);
+        assert_eq!(familiar(&tables), [true, false]);
+        assert_eq!(identities, check(&third).unwrap());
+        assert!(identities[0] != check(&first).unwrap()[0]);
+        // What a familiar table refers to is looked for in each image.
+        let bytes = postcard::to_allocvec(&first[..1]).unwrap();
+        let mut reader = Reader::new(&bytes).among(kept);
+        let failure = loop {
+            match reader.step() {
+                Ok(done) => assert!(!done),
+                Err(failure) => break Error::from(failure),
+            }
+        };
+        assert!(failure.message.contains("refers to B"), "{failure}");
+        // Bytes that only begin as a familiar table's do are read by themselves.
+        let mut more = first[1].clone();
+        more.queue = [1, 2];
+        assert_eq!(familiar(&read(&[more]).0), [false]);
     }
 
     #[test]

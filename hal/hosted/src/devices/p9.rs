@@ -9,6 +9,8 @@
 //! - [`Server::serve_at_once`] answers only what Linux has in memory: names in its cache, contents in
 //!   its page cache, and what it knows of files of a local file system. It has no effect on the
 //!   host, but for the time of an access. For all else it answers nothing and changes nothing.
+//! - That a listing is at its end is found with its last entries, and answered once without asking
+//!   Linux: what comes to the directory between both requests may be in a listing or not.
 
 use super::p9_ahead::Ahead;
 use super::p9_files::{
@@ -68,6 +70,8 @@ struct Fid {
     is_quick: bool,
     /// Whether something of the file was changed by it, which Linux may do more for when it is closed.
     has_changed: bool,
+    /// The place behind the last entry, after a listing that has come to the end.
+    end: Option<u64>,
 }
 
 impl Fid {
@@ -76,6 +80,7 @@ impl Fid {
             stands: Stands::For(found.fd),
             is_quick: found.is_quick,
             has_changed: false,
+            end: None,
         }
     }
 }
@@ -194,6 +199,14 @@ impl Server {
                 let into = room_in(data, room);
                 let count = read_cached(&open.file, into, offset)?;
                 Ok(Reply::Read(&data[..count]))
+            }
+            Request::ReadDirectory { fid, offset, .. } => {
+                let known = self.fids.get_mut(&fid).ok_or(Errno::AGAIN)?;
+                known
+                    .end
+                    .take_if(|end| *end == offset)
+                    .ok_or(Errno::AGAIN)?;
+                Ok(Reply::Directory(&[]))
             }
             Request::Clunk { fid } => {
                 let known = self.known(fid)?;
@@ -335,7 +348,10 @@ impl Server {
             Request::ReadDirectory { fid, offset, count } => {
                 let room = self.room(count, room);
                 let open = self.opened(fid, true)?;
-                list(&self.root, open, offset, room, data)?;
+                let end = list(&self.root, open, offset, room, data)?;
+                if let Some(known) = self.fids.get_mut(&fid) {
+                    known.end = end;
+                }
                 Ok(Reply::Directory(data))
             }
             Request::Sync { fid } => {
@@ -473,6 +489,7 @@ impl Server {
                 stands: Stands::For(rustix::io::fcntl_dupfd_cloexec(from.stands.fd(), 0)?),
                 is_quick: from.is_quick,
                 has_changed: false,
+                end: None,
             },
         };
         self.fids.insert(new, found);
@@ -552,15 +569,17 @@ fn room_in(data: &mut Vec<u8>, room: usize) -> &mut [u8] {
     &mut data[..room]
 }
 
-/// Packs entries of a directory from a place on, as many as there is room for.
+/// Packs entries of a directory from a place on, as many as there is room for. If the last one is among them,
+/// the place behind it.
 fn list(
     root: &Root,
     open: &Opened,
     offset: u64,
     room: usize,
     out: &mut Vec<u8>,
-) -> Result<(), Errno> {
+) -> Result<Option<u64>, Errno> {
     out.clear();
+    let mut end = None;
     let room = room.min(ENTRIES);
     let fd = open.file.as_fd();
     // What no entry's place can be is behind the last.
@@ -597,8 +616,9 @@ fn list(
             if out.is_empty() {
                 return Err(Errno::INVAL);
             }
-            break;
+            return Ok(None);
         }
+        end = Some(packed.next);
     }
-    Ok(())
+    Ok(end)
 }

@@ -181,6 +181,47 @@ fn what_linux_has_in_memory_is_served_at_once() {
 }
 
 #[test]
+fn the_end_of_a_listing_is_told_once_without_asking_linux() {
+    let mut host = Host::new(false);
+    host.walk(0, 1, &[]);
+    host.open(1, open::READ);
+    let list = |offset, count| Request::ReadDirectory {
+        fid: 1,
+        offset,
+        count,
+    };
+    // How many entries, and the place behind the last one.
+    let listed = |said: Said| {
+        let Said::Bytes(bytes) = said else {
+            panic!("{said:?}")
+        };
+        let all: Vec<_> = Entries::of(&bytes)
+            .map(|entry| entry.unwrap().next)
+            .collect();
+        (all.len(), all.last().copied())
+    };
+    // There is room for some of the entries: this is not the end.
+    let (count, middle) = listed(host.ask_patiently(&list(0, 64)));
+    assert_eq!(count, 2);
+    let middle = middle.unwrap();
+    assert!(host.ask_at_once(&list(middle, 4096)).is_none());
+    let (count, end) = listed(host.ask_patiently(&list(middle, 4096)));
+    assert_eq!(count, 2);
+    let end = end.unwrap();
+    assert!(host.ask_at_once(&list(middle, 4096)).is_none());
+    let nothing = Some(Said::Bytes(Vec::new()));
+    assert_eq!(host.ask_at_once(&list(end, 4096)), nothing);
+    // The next time, Linux is asked; and a listing from the start has what has come since.
+    assert!(host.ask_at_once(&list(end, 4096)).is_none());
+    fs::write(host.inside("later"), b"").unwrap();
+    assert!(host.ask_at_once(&list(0, 4096)).is_none());
+    assert_eq!(listed(host.ask_patiently(&list(0, 4096))).0, 5);
+    // Another listing forgets where the last one ended.
+    assert_eq!(listed(host.ask_patiently(&list(0, 64))).0, 2);
+    assert!(host.ask_at_once(&list(end, 4096)).is_none());
+}
+
+#[test]
 fn what_may_wait_is_not_served_at_once_and_changes_nothing() {
     let mut host = Host::new(false);
     host.walk(0, 1, &["file"]);

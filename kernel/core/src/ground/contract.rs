@@ -1,9 +1,10 @@
 //! Contracts known to the kernel, one record for each identity.
 
 use crate::ground::trusted::{Ended, Kept, variables};
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
-use sing_image::contract::{ContractTable, Hash, NONE, Word};
+use sing_image::contract::{ContractTable, Entry, Familiar, Hash, NONE, ROOM, Word};
 use sing_image::manifest::Side;
 
 /// A contract in the form in which the kernel steps it.
@@ -13,6 +14,9 @@ pub(crate) struct Contract {
     pub(crate) id: u32,
     /// The table the contract was made from.
     pub(crate) table: ContractTable,
+    /// The bytes of that table in the first image that had it, and their hash.
+    bytes: &'static [u8],
+    own: Hash,
     hash: Hash,
     /// `steps[row + message * 2 + sender]`, with a row for each state.
     steps: Vec<Step>,
@@ -170,12 +174,15 @@ struct Known {
     all: Vec<Kept<[Contract; 1]>>,
     /// By identity.
     sorted: Vec<&'static Contract>,
+    /// By name. Names are not unique: images may mean different contracts by one.
+    named: Vec<&'static Contract>,
 }
 
 variables! { restart:
     static KNOWN: SpinLock<Known> = SpinLock::new(Known {
         all: Vec::new(),
         sorted: Vec::new(),
+        named: Vec::new(),
     });
 }
 
@@ -194,17 +201,42 @@ pub(crate) fn numbered(index: u32) -> Option<&'static Contract> {
     known.all.get(index as usize).map(|c| &c.get()[0])
 }
 
-/// Returns the most bytes of memory that a contract takes beside its table.
-pub(crate) fn room(table: &ContractTable) -> u64 {
+/// The most contracts of one name that are compared with a table.
+const NAMESAKES: usize = 8;
+
+/// The table of a known contract of this name, with whose bytes these begin: what an image has of a
+/// contract that others name, too, is the same most often.
+pub(crate) fn familiar(name: &str, bytes: &[u8]) -> Option<Familiar> {
+    let known = KNOWN.lock();
+    let first = known
+        .named
+        .partition_point(|c| c.table.name.as_str() < name);
+    let namesakes = known.named[first..].iter().take(NAMESAKES);
+    let mut namesakes = namesakes.take_while(|c| c.table.name == name);
+    let found = namesakes.find(|c| bytes.starts_with(c.bytes))?;
+    Some(Familiar {
+        table: &found.table,
+        bytes: found.bytes,
+        own: found.own,
+    })
+}
+
+/// Returns the most bytes of memory that a contract takes beside its table; with that, where the table
+/// is a known contract's.
+pub(crate) fn room(read: &Entry<'_>) -> u64 {
     let transition = size_of::<Step>() + size_of::<u64>();
-    (table.next.len() * transition + size_of::<Contract>()) as u64
+    let copied = match read.table {
+        Cow::Borrowed(_) => read.bytes.len() as u64 * ROOM,
+        Cow::Owned(_) => 0,
+    };
+    (read.table.next.len() * transition + size_of::<Contract>()) as u64 + copied
 }
 
 /// Removes the last of these tables and returns its contract, making that if it is new. The table
 /// and its identity have been checked. Returns `None`, and keeps the table, if there is none or
 /// memory is short.
-pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'static Contract> {
-    let table = tables.last()?;
+pub(crate) fn intern(tables: &mut Vec<Entry<'static>>, hash: &Hash) -> Option<&'static Contract> {
+    let table = &tables.last()?.table;
     let mut known = KNOWN.lock();
     let place = match known.sorted.binary_search_by_key(&hash, |c| &c.hash) {
         Ok(there) => {
@@ -216,13 +248,16 @@ pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'s
     let (mut steps, mut fast, mut record) = (Vec::new(), Vec::new(), Vec::new());
     let room = known.all.try_reserve(1).is_ok()
         && known.sorted.try_reserve(1).is_ok()
+        && known.named.try_reserve(1).is_ok()
         && steps.try_reserve_exact(table.next.len()).is_ok()
         && fast.try_reserve_exact(table.next.len()).is_ok()
         && record.try_reserve_exact(1).is_ok();
     if !room {
         return None;
     }
-    let table = tables.pop()?;
+    let Entry { table, bytes, own } = tables.pop()?;
+    // Of a known contract's bytes, but another identity: what it names means something else.
+    let table = table.into_owned();
     let messages = table.messages.len() as u32;
     for state in table.next.chunks(table.messages.len() * 2) {
         for (message, next) in table.messages.iter().zip(state.chunks(2)) {
@@ -250,6 +285,8 @@ pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'s
         id: known.all.len() as u32 + 1,
         max_words: table.max_words(),
         table,
+        bytes,
+        own,
         hash: *hash,
         steps,
         fast,
@@ -262,5 +299,10 @@ pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'s
     let [contract] = kept.get();
     known.all.push(kept);
     known.sorted.insert(place, contract);
+    let name = contract.table.name.as_str();
+    let behind = known
+        .named
+        .partition_point(|c| c.table.name.as_str() <= name);
+    known.named.insert(behind, contract);
     Some(contract)
 }

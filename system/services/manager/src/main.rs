@@ -27,13 +27,13 @@ sing_sdk::manifest! {
     name: "manager",
     description: "starts the system's services, and starts them again",
     category: service,
-    privileges: [create, devices, inspect],
+    privileges: [boot, create, devices, inspect],
     endpoints: { names: NamespaceContract.Imp:Start },
     serves: { "/services": ServicesContract, "/hardware": NamespaceContract },
     behavior: "
         // Arguments that it does not understand end it.
         state Start: ( names.Success? -> Running or names.ChannelClosed? -> end or skip -> end );
-        // It reads the plan, registers itself and the services, and asks for a channel for each
+        // It registers itself and the services, and asks for a channel for each
         // service that it starts. (Finds it passes on to services, over channels of their own.)
         state Running: one {
           names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
@@ -58,11 +58,11 @@ fn main(_: Arguments) -> Result<(), Error> {
     sing_sdk::reserve(HEAP)?;
     // First of all: from here on the name server may end and start again.
     wards::watch()?;
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let bytes = names.open(plan::FILE)?.read_to_end()?;
+    let bytes = sing_sdk::boot::whole(plan::FILE)?;
     let plan = plan::Plan::decode(&bytes).map_err(|e| {
         sing_sdk::log!("{}: {e}", plan::FILE);
         Error::BadState
     })?;
+    let names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     manager::Manager::new(names, plan)?.run()
 }

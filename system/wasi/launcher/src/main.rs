@@ -6,6 +6,8 @@
 //! there as a frame: the stream's number (1 or 2), the piece's length in four bytes with the least
 //! first, and the piece. `sing run` takes the frames apart.
 //!
+//! In a system without a name server, a program that needs none of it runs: nothing is awaited there.
+//!
 //! Invariants:
 //! - What the program has written is written out before the system ends.
 //! - Whatever the program writes, or does not read, holds nobody up but itself: a piece is taken
@@ -35,7 +37,7 @@ sing_sdk::manifest! {
     name: "wasi-launcher",
     description: "runs one program with the console as its standard streams, and ends as it does",
     privileges: [console, create],
-    endpoints: { names: NamespaceContract.Imp:Start },
+    endpoints: { names: optional NamespaceContract.Imp:Start },
 }
 
 /// The status of a program that was ended by a trap, as `wasmtime run` has it.
@@ -59,10 +61,11 @@ fn main() -> Result<i32, Error> {
     let awaited = words.next().ok_or(Error::BadArgument)?;
     let listening = words.next().ok_or(Error::BadArgument)?;
     let image = words.next().ok_or(Error::BadArgument)?;
-    let names = startup::names().ok_or(Error::NotFound)?;
-    let mut names = Names::new(names)?;
-    let awaited = awaited.split(',').filter(|path| !path.is_empty());
-    names.await_paths(awaited, PATIENCE);
+    let mut names = startup::names().map(Names::new).transpose()?;
+    if let Some(names) = &mut names {
+        let awaited = awaited.split(',').filter(|path| !path.is_empty());
+        names.await_paths(awaited, PATIENCE);
+    }
     let output: &'static Mutex<Output> =
         alloc::boxed::Box::leak(alloc::boxed::Box::new(Mutex::new(Output {
             room: Interrupt::new(LINE_OUTPUT)?,
@@ -110,11 +113,12 @@ fn main() -> Result<i32, Error> {
 }
 
 /// Listens at these addresses.
-fn listen(names: &mut Names, addresses: &str) -> Result<Vec<Listener>, String> {
+fn listen(names: &mut Option<Names>, addresses: &str) -> Result<Vec<Listener>, String> {
     let addresses = addresses.split(',').filter(|address| !address.is_empty());
     let each = addresses.map(|address| {
         let wrong = |error: Error| alloc::format!("--tcplisten {address}: {error}");
         let local: SocketAddr = address.parse().map_err(|_| wrong(Error::BadArgument))?;
+        let names = names.as_mut().ok_or_else(|| wrong(Error::NotFound))?;
         // The network starts when it is asked for, and may first have to find its devices.
         let end = uptime() + PATIENCE;
         loop {
@@ -138,7 +142,7 @@ struct Streams {
 
 /// Makes the program's process, which does not run yet.
 fn start(
-    names: &mut Names,
+    names: &mut Option<Names>,
     image: &str,
     words: Vec<String>,
     listeners: Vec<Listener>,
@@ -147,7 +151,8 @@ fn start(
     let (stdin, input) = PipeContract::new_channel().map_err(failed)?;
     let (output, stdout) = PipeContract::new_channel().map_err(failed)?;
     let (errors, stderr) = PipeContract::new_channel().map_err(failed)?;
-    let own = names.connect().map_err(failed)?;
+    let own = names.as_mut().map(Names::connect).transpose();
+    let own = own.map_err(failed)?;
     let manifest = sing_sdk::process::manifest(image).map_err(failed)?;
     let asks = |name: &str| manifest.endpoints.iter().any(|e| e.name == name);
     let mut child = Child::of(image).manifest(&manifest).args(words);
@@ -160,7 +165,9 @@ fn start(
     if asks("stderr") {
         child = child.endpoint("stderr", errors);
     }
-    if asks("names") {
+    if let Some(own) = own
+        && asks("names")
+    {
         child = child.endpoint("names", own);
     }
     for (listener, name) in listeners.into_iter().zip(LISTENERS) {

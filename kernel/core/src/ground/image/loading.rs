@@ -24,7 +24,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
-use sing_image::contract::{ContractTable, Hash, Reader};
+use sing_image::contract::{Entry, Hash, Reader};
 use sing_image::manifest::Manifest;
 use sing_image::meta::{Checks, Linkage, Meta};
 use sing_image::{Error, Failure};
@@ -61,7 +61,7 @@ pub(super) struct Checked {
     manifest: Manifest,
     /// The contracts that the image names and their identities, as far as not yet looked up, the
     /// first one last.
-    tables: Vec<ContractTable>,
+    tables: Vec<Entry<'static>>,
     identities: Vec<Hash>,
     /// The contracts that have been looked up.
     contracts: Vec<&'static Contract>,
@@ -109,7 +109,7 @@ impl Loading {
             },
             Loading::Read(compiled) => match compiled.manifest() {
                 Ok(manifest) => {
-                    let contracts = compiled.contracts();
+                    let contracts = compiled.contracts().among(contract::familiar);
                     going_on(Loading::Contracts(Box::new((
                         *compiled, manifest, contracts,
                     ))))
@@ -195,7 +195,7 @@ fn suits(meta: &Meta) -> Result<(), Error> {
 
 impl Checked {
     fn new((compiled, manifest, contracts): (Compiled, Manifest, Reader<'static>)) -> Checked {
-        let (mut tables, mut identities) = contracts.finish();
+        let (mut tables, mut identities) = contracts.finish_shared();
         tables.reverse();
         identities.reverse();
         Checked {
@@ -219,8 +219,8 @@ impl Checked {
         self.contracts.try_reserve_exact(self.tables.len())?;
         self.by_name.try_reserve_exact(self.tables.len())?;
         let mut work = Work::step();
-        while let (Some(table), Some(hash)) = (self.tables.last(), self.identities.last()) {
-            let (transitions, room) = (table.next.len() as u64, contract::room(table));
+        while let (Some(read), Some(hash)) = (self.tables.last(), self.identities.last()) {
+            let (transitions, room) = (read.table.next.len() as u64, contract::room(read));
             if hal().heap_room() < room + LEAST {
                 return Err(Failure::NoRoom);
             }

@@ -6,7 +6,7 @@ use alloc::vec;
 use core::sync::atomic::Ordering::Relaxed;
 use object::write::Object;
 use object::{Architecture, BinaryFormat, Endianness, SectionKind};
-use sing_image::contract::{ContractTable, Direction, Message, NONE};
+use sing_image::contract::{Argument, ContractTable, Direction, Message, NONE, Word};
 use sing_image::elf;
 use sing_image::lines::{Lines, Row};
 use sing_image::meta::*;
@@ -142,6 +142,26 @@ fn contracts(count: usize, states: usize) -> Vec<ContractTable> {
     (0..count).map(table).collect()
 }
 
+/// Two sets of contracts: of each, `Holder` has the same bytes, and `Held`, which it names, means something
+/// else.
+fn held_by_one_name() -> [Vec<ContractTable>; 2] {
+    let mut tables = contracts(2, 3);
+    tables[0].name = "Holder".into();
+    tables[1].name = "Held".into();
+    tables[0].messages[0].words = vec![Word::Endpoint {
+        contract: "Held".into(),
+        side: Side::Imp,
+        state: None,
+    }];
+    tables[0].messages[0].arguments = vec![Argument {
+        name: "held".into(),
+        ty: "Held.Imp".into(),
+    }];
+    let mut other = tables.clone();
+    other[1].queue = [2, 1];
+    [tables, other]
+}
+
 /// A single test, as there is one registry.
 #[test]
 fn an_image_is_checked_whole_before_its_code_is_loaded() {
@@ -198,6 +218,10 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     };
     for name in ["talker", "twin"] {
         let file = image_with(4096, &large, vec![asked.clone()], |_| {});
+        files.push((format!("{BIN}{name}"), file));
+    }
+    for (name, tables) in ["holder", "other-holder"].iter().zip(held_by_one_name()) {
+        let file = image_with(4096, &tables, vec![], |_| {});
         files.push((format!("{BIN}{name}"), file));
     }
     let files: Vec<(String, &[u8])> = files.iter().map(|(n, f)| (n.clone(), &f[..])).collect();
@@ -331,6 +355,25 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     };
     let pairs = image.contracts.iter().zip(&twin.contracts);
     assert!(pairs.clone().all(|(a, b)| core::ptr::eq(*a, *b)) && pairs.count() == 40);
+
+    // A known table is not read again, and yet another contract where it names another one.
+    let [first, other] = ["holder", "other-holder"].map(|name| {
+        assert_eq!(answer(name).0, Ok(true));
+        let Ok(Found::Image(image)) = look(name) else {
+            panic!("it is loaded");
+        };
+        image
+    });
+    let [tables, _] = held_by_one_name();
+    for (image, held) in [(first, [1; 2]), (other, [2, 1])] {
+        let (_, holder) = image.contract("Holder").unwrap();
+        assert_eq!(holder.table, tables[0]);
+        assert_eq!(image.contract("Held").unwrap().1.table.queue, held);
+    }
+    for name in ["Holder", "Held"] {
+        let [(_, a), (_, b)] = [first, other].map(|image| image.contract(name).unwrap());
+        assert!(a.id != b.id, "{name}");
+    }
 }
 
 #[test]
