@@ -47,9 +47,11 @@ impl Words {
             return;
         }
         let excess = (self.len + print.len() + 1).saturating_sub(KEPT);
-        if excess > 0 && self.panic().is_none() {
-            self.bytes.copy_within(excess..self.len, 0);
-            self.len -= excess;
+        if excess > 0 {
+            // Of a panic, what was before it makes room.
+            let first = excess.min(self.panic().unwrap_or(self.len));
+            self.bytes.copy_within(first..self.len, 0);
+            self.len -= first;
         }
         for &byte in print.iter().chain(b"\n") {
             if let Some(place) = self.bytes.get_mut(self.len) {
