@@ -37,7 +37,10 @@ enum sing_status {
      * null. */
     SING_BAD_CALL = 8,
     /* There is no system: the image is none, Linux refuses something, or it has ended. */
-    SING_NO_SYSTEM = 9
+    SING_NO_SYSTEM = 9,
+    /* The message breaks the contract: it is out of turn, its words are not those of the contract, or they do not keep
+     * what it requires. Nothing of it was sent, and the conversation is as before. */
+    SING_BROKEN = 10
 };
 
 /* A system, and a process that is kept. */
@@ -94,6 +97,77 @@ void sing_close(sing_process *process);
 
 /* Frees what a function has given. Harmless if that was done before. */
 void sing_free(sing_bytes *bytes);
+
+/* Conversations: messages by a contract of the program's own, whose numbers and blocks come and go one after the
+ * other.
+ *
+ * An end of a channel to a process that is kept. One operation at a time. */
+typedef struct sing_peer sing_peer;
+
+/* Which end the host has; the process has the other one. */
+enum sing_side { SING_IMP = 0, SING_EXP = 1 };
+
+/* What is spoken, and where. */
+typedef struct sing_channel {
+    /* The name of the process's start-up endpoint. */
+    const char *endpoint;
+    /* The path of the text of the contract (a .contract file), and the contract's name in it. The program must have been built
+     * with the same contract. */
+    const char *file;
+    const char *contract;
+    /* The state in which the conversation begins, as the program's manifest says; null for the first one of the contract. */
+    const char *state;
+    enum sing_side side;
+} sing_channel;
+
+/* A word of a message: a number as its bits (a negative one as that of 64 bits), or a block. Each argument of a message is one,
+ * but for structures by value, of which each field is, and for numbers that may be absent, which have a word before
+ * them that is 0 or 1. */
+typedef struct sing_word {
+    /* The number; of a block, its length in bytes. */
+    uint64_t number;
+    /* The bytes of a block; null for a number, and for a block that is absent. */
+    const void *block;
+} sing_word;
+
+/* The most words of a message. */
+enum { SING_WORDS = 12 };
+
+/* A message that has come. Its blocks are read where the process has put them, until sing_release. */
+typedef struct sing_message {
+    const char *name;
+    size_t count;
+    sing_word words[SING_WORDS];
+    void *held;
+} sing_message;
+
+/* Makes a process, and holds the other end of one of its start-up endpoints. `limits` may be null; memory holds from now
+ * on, the deadline anew for each receive, and the time of the processor from the last message that came. Null, and a text in
+ * `error`, if there is none; otherwise `error` stays as it is. A contract is refused if the kernel cannot judge what a message of
+ * the host's requires, as lengths of blocks. */
+sing_peer *sing_connect(sing_system *system, const char *program, const sing_limits *limits,
+                        const sing_channel *channel, sing_bytes *error);
+
+/* Sends a message, and does not wait for the process. Blocks are copied: one has a byte at least, and all of a message have
+ * 1048512 together at the most. SING_OK leaves `error` as it is. What is in a block nobody checks: the program has to. */
+enum sing_status sing_send(sing_peer *peer, const char *message, const sing_word *words, size_t count,
+                           sing_bytes *error);
+
+/* Waits for a message, so many nanoseconds at the most; 0: as the limits say. A process that has not sent one then is
+ * ended: SING_TIMED_OUT. One that has crashed, ended or closed its end is SING_CRASHED, SING_GONE or
+ * SING_OUT_OF_MEMORY, behind all that it had sent before. Release what comes. */
+enum sing_status sing_receive(sing_peer *peer, uint64_t deadline, sing_message *message, sing_bytes *error);
+
+/* Both in one, which is the fastest. */
+enum sing_status sing_exchange(sing_peer *peer, const char *message, const sing_word *words, size_t count,
+                               uint64_t deadline, sing_message *to, sing_bytes *error);
+
+/* Gives back what a message has brought. Harmless if that was done before; messages may be kept beyond the conversation,
+ * and the system ends with the last of them. */
+void sing_release(sing_message *message);
+
+/* Ends a conversation, and its process. */
+void sing_hang_up(sing_peer *peer);
 
 #ifdef __cplusplus
 }

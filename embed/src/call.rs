@@ -7,6 +7,7 @@ use crate::words::Words;
 use crate::{Error, MOST_BYTES, System};
 use sing_calls::{Limits, NAME, Op, Outcome};
 use sing_hosted::{Asked, GivenDirectories, GivenDirectory, Pending, Reply};
+use std::borrow::Cow;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -186,14 +187,29 @@ impl<'s> Program<'s> {
     /// [`Error::NotMade`], [`Error::Directory`] or [`Error::Words`].
     pub fn connect<E: Endpoint<'s>>(&self, endpoint: &str) -> Result<E, Error> {
         let wanted = E::WANTED;
+        let link = self.link(wanted.of(endpoint), wanted.contract.name.into())?;
+        Ok(E::with(link))
+    }
+
+    /// The same without types: the endpoint of a contract that is known when the program runs. The kernel checks what
+    /// is said there as it does for all.
+    ///
+    /// # Errors
+    /// As [`Program::connect`].
+    #[doc(hidden)]
+    pub fn link(
+        &self,
+        wanted: sing_calls::Endpoint<'_>,
+        contract: Cow<'static, str>,
+    ) -> Result<Link<'s>, Error> {
         let mut call = self.ask(&Asked {
-            endpoint: Some(wanted.of(endpoint)),
+            endpoint: Some(wanted),
             ..self.asked(Op::Talk, &[])
         });
         let number = call.pending.as_ref().map_or(0, Pending::id);
         call.finish()?;
         let given = std::mem::take(&mut call.given);
-        Ok(E::with(Link::new(self.clone(), number, given, wanted)))
+        Ok(Link::new(self.clone(), number, given, contract))
     }
 
     fn asked<'a>(&'a self, op: Op, bytes: &'a [u8]) -> Asked<'a> {

@@ -52,12 +52,15 @@ mod system;
 mod value;
 mod words;
 
-/// The parts of which `contract!` makes a contract's types. Programs name none of them.
+/// The parts of which `contract!` makes a contract's types, and the functions for C what they say. Programs name none
+/// of them.
 #[doc(hidden)]
 pub mod rt {
     pub use crate::block::Maybe;
-    pub use crate::link::{Contract, Incoming, Link, Outgoing, Wanted, Words};
+    pub use crate::link::{Any, Contract, Incoming, Link, Outgoing, Wanted, Words};
     pub use crate::value::{Argument, Value};
+    pub use sing_calls::{Endpoint as Asking, MESSAGE};
+    pub use sing_hosted::Held;
 }
 
 pub use block::{Record, Text, Vector};

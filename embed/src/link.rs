@@ -9,6 +9,7 @@
 use crate::{Error, MOST_ANSWER, Program};
 use sing_calls::Op;
 use sing_hosted::{Asked, GivenDirectories, Held, Message, Pending, Reply, Word};
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -84,6 +85,11 @@ impl Outgoing {
         self.words.push(word);
     }
 
+    /// Adds a block of these bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.block(|all| all.extend_from_slice(bytes));
+    }
+
     /// Adds a block, whose bytes this appends.
     pub(crate) fn block(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
         let begin = self.bytes.len();
@@ -114,6 +120,15 @@ pub struct Incoming<'s> {
     pub words: Words<'s>,
 }
 
+/// A word of a message, for who knows the contract only when it runs.
+#[derive(Debug)]
+pub enum Any<'s> {
+    /// A number, as its bits.
+    Number(u64),
+    /// A block, or none where one may be.
+    Block(Option<Held<'s>>),
+}
+
 /// The words of a message that has come.
 #[derive(Debug)]
 pub struct Words<'s> {
@@ -128,6 +143,15 @@ impl<'s> Words<'s> {
             Word::Number(number) => Some(number),
             Word::Nothing | Word::Block(_) => None,
         }
+    }
+
+    /// The next one, whatever it is; `None` behind the last.
+    pub fn any(&mut self) -> Option<Any<'s>> {
+        Some(match self.words.next()? {
+            Word::Number(number) => Any::Number(number),
+            Word::Nothing => Any::Block(None),
+            Word::Block(lent) => Any::Block(self.system.running().held(lent)),
+        })
     }
 
     /// The next one, a block or none.
@@ -146,7 +170,8 @@ pub struct Link<'s>(Box<Inner<'s>>);
 struct Inner<'s> {
     program: Program<'s>,
     number: u64,
-    contract: &'static Contract,
+    /// The contract's name.
+    contract: Cow<'static, str>,
     /// The directories that the process has, until this is dropped.
     _given: GivenDirectories,
 }
@@ -155,7 +180,7 @@ impl fmt::Debug for Link<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link")
             .field("program", &self.0.program.name)
-            .field("contract", &self.0.contract.name)
+            .field("contract", &self.0.contract)
             .finish_non_exhaustive()
     }
 }
@@ -171,12 +196,12 @@ impl<'s> Link<'s> {
         program: Program<'s>,
         number: u64,
         given: GivenDirectories,
-        wanted: Wanted,
+        contract: Cow<'static, str>,
     ) -> Link<'s> {
         Link(Box::new(Inner {
             program,
             number,
-            contract: wanted.contract,
+            contract,
             _given: given,
         }))
     }
@@ -206,7 +231,7 @@ impl<'s> Link<'s> {
 
     fn check(&self, message: &Outgoing) -> Result<(), Error> {
         if message.empty {
-            let name = self.0.contract.name;
+            let name = &self.0.contract;
             return Err(self.broken(&format!(
                 "a block of a message of {name} has no bytes; one has a byte at least"
             )));
@@ -227,7 +252,7 @@ impl<'s> Link<'s> {
         let Some(Message { index, words }) = reply.message else {
             let bytes = program.result(reply, &GivenDirectories::default())?;
             debug_assert!(bytes.is_empty());
-            return Err(self.misspoken(self.0.contract.name));
+            return Err(self.misspoken(&self.0.contract));
         };
         Ok(Incoming {
             index,

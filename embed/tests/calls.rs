@@ -54,7 +54,9 @@ fn what_goes_wrong_is_named() {
         other => panic!("{other:?}"),
     }
     match plugin.call(b"exit") {
-        Err(Error::Gone { how, .. }) => assert!(how.contains('9'), "{how}"),
+        Err(Error::Gone { how, .. }) => {
+            assert!(how.contains('9') && !how.contains("said"), "{how}")
+        }
         other => panic!("{other:?}"),
     }
     match plugin.call(b"what") {
@@ -80,6 +82,84 @@ fn what_goes_wrong_is_named() {
     assert_eq!(plugin.call(b"echo still there").unwrap(), b"still there");
     let log = system.log().join("\n");
     assert!(log.contains("it crashes as it was told"), "{log}");
+}
+
+/// The report of a call that has crashed, or ended for want of memory.
+fn report(result: Result<Vec<u8>, Error>) -> String {
+    match result {
+        Err(Error::Crashed { report, .. } | Error::OutOfMemory { report, .. }) => report,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+#[ignore = "needs a system image: cargo xtask test embed"]
+fn the_text_of_a_panic_comes_with_the_crash() {
+    let _turn = turn();
+    let system = start();
+    let plugin = system.program("plugin");
+    let place = "; it said last: panicked at tests/sips/plugin/src/main.rs:";
+    let panic = |report: String| {
+        let (how, text) = report
+            .split_once(place)
+            .unwrap_or_else(|| panic!("{report}"));
+        assert!(
+            how.starts_with("unreachable code was reached, in "),
+            "{report}"
+        );
+        let (place, message) = text.split_once(": ").unwrap();
+        let numbers: Vec<u32> = place.split(':').map(|n| n.parse().unwrap()).collect();
+        assert!(matches!(numbers[..], [line, _] if line > 1), "{report}");
+        message.to_owned()
+    };
+    assert_eq!(
+        panic(report(plugin.call(b"crash"))),
+        "it crashes as it was told"
+    );
+    assert_eq!(
+        panic(report(plugin.begin(b"crash").wait())),
+        "it crashes as it was told"
+    );
+    // One that is kept, and others beside it whose words are their own.
+    let mut kept = plugin.open().unwrap();
+    let mut other = plugin.open().unwrap();
+    assert_eq!(kept.call(b"asked").unwrap(), b"1");
+    assert_eq!(
+        panic(report(other.call(b"panic of the other"))),
+        "of the other"
+    );
+    assert_eq!(panic(report(kept.call(b"panic two\nlines"))), "two lines");
+    // A process that has the place of one that has said something has said nothing.
+    let silent = report(plugin.call(b"trap"));
+    assert!(!silent.contains("said"), "{silent}");
+    let spoken = report(plugin.call(b"trap with a word"));
+    assert!(spoken.ends_with("; it said last: with a word"), "{spoken}");
+    // A long one has its place and its beginning.
+    let long = [&b"panic "[..], &[b'x'; 5000]].concat();
+    let message = panic(report(plugin.call(&long)));
+    assert!(
+        message.starts_with("xxxxxxxx") && message.len() < 320,
+        "{message}"
+    );
+    let long = [&b"panic "[..], &[0xff, 0xe2, 0x82, 7, 0x1b]].concat();
+    let message = panic(report(plugin.call(&long)));
+    assert!(!message.contains(char::is_control), "{message:?}");
+    // One for want of memory, which has no memory to say so.
+    let report = report(plugin.call(b"hoard"));
+    assert!(
+        report.contains("memory allocation of 65536 bytes failed"),
+        "{report}"
+    );
+    // An ordinary program says it on its standard error.
+    match system.program("call").call(b"map many") {
+        Err(Error::Crashed { report, .. }) => {
+            assert!(
+                report.contains("panicked at ") && report.contains("a number: ParseIntError"),
+                "{report}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -290,6 +290,9 @@ fn a_process_can_die_in_the_middle() {
         Err(Error::Crashed { program, report }) => {
             assert_eq!(program, "talker");
             assert!(report.contains("unreachable"), "{report}");
+            let said = "; it said last: panicked at tests/sips/talker/src/main.rs:";
+            assert!(report.contains(said), "{report}");
+            assert!(report.ends_with(": it crashes as it was told"), "{report}");
         }
         other => panic!("{other:?}"),
     }
@@ -304,7 +307,12 @@ fn a_process_can_die_in_the_middle() {
     // Also if it dies while nobody waits for it: then the next receive says so, or the next send.
     let peer = connect(&system).send_misbehave(0).unwrap();
     std::thread::sleep(Duration::from_millis(20));
-    assert!(matches!(peer.recv(), Err(Error::Crashed { .. })));
+    match peer.recv() {
+        Err(Error::Crashed { report, .. }) => {
+            assert!(report.ends_with(": it crashes as it was told"), "{report}");
+        }
+        other => panic!("{other:?}"),
+    }
     // What it has said before is received first.
     let peer = connect(&system).send_misbehave(5).unwrap();
     std::thread::sleep(Duration::from_millis(20));

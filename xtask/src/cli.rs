@@ -64,6 +64,11 @@ usage: cargo xtask COMMAND
       asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   fuzz packets [--seed N] [--time SECONDS] [--memory guard|explicit]
       sends random and changed frames to the network of a hosted system, and looks whether it goes on
+  fuzz embed [--seed N] [--time SECONDS | --rounds N]
+      has the threads of a host program do whatever they like with systems inside it, and looks what is left behind
+  fuzz wasi [--seed N] [--time SECONDS | --rounds N] [--alone]
+      has an ordinary program call the functions of WASI preview 1 with whatever it likes, and compares what it gets with what
+      wasmtime gives, which takes minutes to build; --alone looks only whether it stays in its directory
   soak [--time SECONDS] [--seed N] [--json FILE] [--memory guard|explicit]
       keeps a hosted system under load, an hour if nothing else is said: requests of the web, commands, and in the first half
       of the time services that are killed; says whether memory, handles, channels and the file system are flat
@@ -381,14 +386,18 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
 
 fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
     let Some(Value(what)) = parser.next()? else {
-        bail!("fuzz: what? There are abi, code, http and packets");
+        bail!("fuzz: what? There are abi, code, http, packets, embed and wasi");
     };
     let what = match what.string()?.as_str() {
         "abi" => fuzz::What::Abi,
         "code" => fuzz::What::Code,
         "http" => fuzz::What::Http,
         "packets" => fuzz::What::Packets,
-        other => bail!("fuzz: there is no `{other}`; there are abi, code, http and packets"),
+        "embed" => fuzz::What::Embed,
+        "wasi" => fuzz::What::Wasi,
+        other => {
+            bail!("fuzz: there is no `{other}`; there are abi, code, http, packets, embed and wasi")
+        }
     };
     let mut request = fuzz::Request::new(what);
     while let Some(argument) = parser.next()? {
@@ -402,6 +411,7 @@ fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             Long("stress") => request.stress = true,
             Long("log") => request.log = true,
+            Long("alone") => request.alone = true,
             other => return Err(other.unexpected().into()),
         }
     }

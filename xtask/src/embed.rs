@@ -24,8 +24,8 @@ const PROGRAMS: [&str; 7] = [
 const EXAMPLES: [&str; 5] = ["notes", "rogue", "search", "shout", "words"];
 /// Ordinary programs, which `sing` joins with the adapter.
 const ORDINARY: [&str; 2] = ["called", "copy"];
-/// One in Rust with its standard library, and its target.
-const RUST: &str = "call";
+/// Those in Rust with its standard library, and their target.
+const RUST: [&str; 2] = ["border", "call"];
 const TARGET: &str = "wasm32-wasip1";
 
 /// Builds the image for the example and the benchmark.
@@ -33,19 +33,28 @@ pub fn image(project: &Project) -> Result<PathBuf> {
     with_modules(project, &[])
 }
 
-/// Builds the image for the tests, which has an ordinary program in Rust, too.
+/// Builds the image for the tests, which has ordinary programs in Rust, too.
 pub fn image_for_tests(project: &Project) -> Result<PathBuf> {
+    let modules: Vec<(&str, PathBuf)> = RUST
+        .into_iter()
+        .map(|name| Ok((name, module(project, name)?)))
+        .collect::<Result<_>>()?;
+    with_modules(project, &modules)
+}
+
+/// Compiles an ordinary program in Rust; where its module is.
+pub fn module(project: &Project, name: &str) -> Result<PathBuf> {
     let folder = project.out();
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
-    let module = folder.join(format!("{RUST}.wasm"));
+    let module = folder.join(format!("{name}.wasm"));
     let mut rustc = Command::new("rustc");
     rustc.args(["--edition", "2024", "-O", "--target", TARGET]);
-    rustc.arg(project.root.join(format!("tests/ordinary/{RUST}.rs")));
+    rustc.arg(project.root.join(format!("tests/ordinary/{name}.rs")));
     rustc.arg("-o").arg(&module);
-    let why = format!("compiling {RUST}.rs (`rustup target add {TARGET}` installs its target)");
+    let why = format!("compiling {name}.rs (`rustup target add {TARGET}` installs its target)");
     cargo::quiet(&mut rustc, &why)?;
-    with_modules(project, &[(RUST, module)])
+    Ok(module)
 }
 
 /// Builds an image that has these ordinary programs, too.

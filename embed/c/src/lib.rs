@@ -11,6 +11,10 @@
 //!   length includes the zero behind them.
 //! - A null pointer is an error, or does nothing; it is never followed.
 
+mod talk;
+
+pub use talk::{CChannel, CMessage, CPeer, CWord};
+
 use sing_embed::{Error, Image, Process, Program, System};
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::mem::ManuallyDrop;
@@ -63,6 +67,12 @@ pub struct CLimits {
     memory: u64,
     time: u64,
     deadline: u64,
+}
+
+impl CLimits {
+    fn deadline(&self) -> u64 {
+        self.deadline
+    }
 }
 
 /// `sing_bytes`.
@@ -194,6 +204,7 @@ fn status(error: &Error) -> c_int {
         Error::OutOfTime { .. } => OUT_OF_TIME,
         Error::OutOfMemory { .. } => OUT_OF_MEMORY,
         Error::NotMade(_) => NOT_MADE,
+        Error::Broken { .. } => talk::BROKEN,
         Error::Empty | Error::TooLong { .. } | Error::Words { .. } => BAD_CALL,
         _ => NO_SYSTEM,
     }

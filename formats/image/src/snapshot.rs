@@ -21,12 +21,12 @@ pub const QUERY_SWEEP: u32 = 5;
 /// `sys_query` code: `Vec<Crash>`, the last crash reports.
 pub const QUERY_CRASHES: u32 = 16;
 
-/// The first line of a crash report.
+/// The first line of a crash report, with what the process said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crash<Text = String> {
     /// Id of the SIP that crashed.
     pub id: u32,
-    /// Of what, and where.
+    /// Of what, where, and what the process said last.
     pub text: Text,
 }
 

@@ -56,7 +56,8 @@ pub fn sweep() -> Result<Sweep, Error> {
     query(snapshot::QUERY_SWEEP)
 }
 
-/// The first lines of the last crash reports, the oldest first. There are sixteen at most.
+/// The first lines of the last crash reports, each with what the process said last, the oldest first. There are sixteen at
+/// most.
 ///
 /// # Errors
 /// If memory is short.

@@ -12,7 +12,7 @@ mod hello;
 mod kernels;
 mod net;
 mod plot;
-mod programs;
+pub mod programs;
 mod report;
 mod safety;
 mod samples;

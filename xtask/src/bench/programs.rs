@@ -416,7 +416,7 @@ fn megabytes(said: &str) -> Result<f64> {
 }
 
 /// Builds the program that runs modules as wasmtime does.
-fn peer(project: &Project) -> Option<PathBuf> {
+pub fn peer(project: &Project) -> Option<PathBuf> {
     let folder = project.root.join("bench/programs");
     let target = project.target.join("bench-programs");
     let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);

@@ -1,10 +1,10 @@
 //! `cargo xtask fuzz`: random attacks on the kernel's ABI, random code against other engines, random
-//! connections to the web server, random frames for the network.
+//! connections to the web server, random frames for the network, random hosts of an embedded system, random calls of WASI.
 //!
-//! All run from a seed that they print, for a given time; a short run of the first is a part of
-//! `cargo xtask test`.
+//! All run from a seed that they print, for a given time; short runs are parts of `cargo xtask test`.
 
 pub mod abi;
+pub mod border;
 pub mod code;
 pub mod http;
 pub mod packets;
@@ -28,6 +28,10 @@ pub enum What {
     Http,
     /// The network.
     Packets,
+    /// The border between a host program and the system inside it.
+    Embed,
+    /// The functions of WASI preview 1.
+    Wasi,
 }
 
 /// The options of `fuzz`.
@@ -51,6 +55,8 @@ pub struct Request {
     pub stress: bool,
     /// Whether each call is printed before it is made.
     pub log: bool,
+    /// Whether calls of WASI are not compared with those of wasmtime.
+    pub alone: bool,
 }
 
 impl Request {
@@ -66,6 +72,7 @@ impl Request {
             memory: MemoryMode::Guard,
             stress: false,
             log: false,
+            alone: false,
         }
     }
 
@@ -86,6 +93,16 @@ impl Request {
                 "fuzz packets runs hosted, for a time: it takes --seed, --memory and --time, not \
                  --machine, --rounds, --stress or --log"
             );
+        }
+        let guards = boots || self.memory != MemoryMode::Guard;
+        if matches!(self.what, What::Embed | What::Wasi) && guards {
+            bail!(
+                "fuzz embed and fuzz wasi run hosted, in guarded memory: they take --seed, --time and --rounds, not \
+                 --machine, --memory, --stress or --log"
+            );
+        }
+        if self.alone && self.what != What::Wasi {
+            bail!("fuzz: --alone is for `fuzz wasi`");
         }
         if self.modules.is_some() && self.what != What::Code {
             bail!("fuzz: --modules is for `fuzz code`");
@@ -127,6 +144,7 @@ pub fn run(request: &Request) -> Result<u8> {
         }
         What::Http => http::run(&project, request, &mut |line| say!("{line}"))?.findings,
         What::Packets => packets::run(&project, request, &mut |line| say!("{line}"))?.findings,
+        What::Embed | What::Wasi => border::run(&project, request, &mut |line| say!("{line}"))?,
         What::Code => code::run(&project, request, &mut |line| say!("{line}"))?.findings,
     };
     for finding in &findings {

@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// What the example says.
 const SAID: &str = "HELLO
-shout has crashed: unreachable code was reached
+shout has crashed: unreachable code was reached; it said last: panicked at examples/plugin-host/shout/src/main.rs:24:25: as it was told
 shout has not answered within 100ms, and was ended
 BYE
 ";
@@ -25,7 +25,7 @@ cat is in no line
 
 /// What the example in C says: the status of each call, and the answer or what went wrong.
 const SAID_IN_C: &str = "0 HELLO
-2 shout has crashed: unreachable code was reached
+2 shout has crashed: unreachable code was reached; it said last: panicked at examples/plugin-host/shout/src/main.rs:24:25: as it was told
 5 shout has used the processor for 50ms, and was ended
 0 BYE
 0 AGAIN
@@ -52,10 +52,88 @@ None
 8 call: a variable of its environment cannot have the name "": it has a byte at least, and no `=`
 "#;
 
+/// What a program in C says that talks with a process, and of all that can be wrong there: the status and the reason.
+const TALKED_IN_C: &str = "add Sum 10
+out of turn 10 the contract with talker is broken: SpeakContract.Sum may not be sent in the state Start
+unknown 10 SpeakContract.Nothing like it: the contract has no such message
+words 10 SpeakContract.Add: it has 2 words, and not 1
+many words 10 SpeakContract.Add: it has 2 words, and not 18446744073709551615
+condition 10 the contract with talker is broken: SpeakContract.Add requires number < 1000
+a block 10 SpeakContract.Add: word 2 is a number
+a number 10 SpeakContract.Say: word 1 is a block
+no bytes 10 the contract with talker is broken: a block of a message of SpeakContract has no bytes; one has a byte at least
+too many bytes 8 SpeakContract.Say: word 1 is a block of 18446744073709551615 bytes; 1048512 are the most
+null 8 a pointer is null that may not be
+null words 8 a pointer is null that may not be
+no peer 8 a pointer is null that may not be
+still there Sum 22
+say Said block of 5 ending 111 5
+note Noted 0
+no place 0 
+crash 2 talker has crashed: unreachable code was reached; it said last: panicked at tests/sips/talker/src/main.rs:121:22: it crashes as it was told
+then 7 the process has ended
+kept hello
+sent 0 
+gone 3 talker has not answered: exit 9
+sent 0 
+gone 3 talker has not answered: it has closed its channel
+sent 0 
+gone 4 talker has not answered within 50ms, and was ended
+asked Add 1 0
+answered 0 
+asked Add 2 0
+answered 0 
+asked Add 3 0
+answered 0 
+endpoint 7 talker: its manifest has no start-up endpoint of this name, contract, side and state
+state 7 talker: its manifest has no start-up endpoint of this name, contract, side and state
+lengths 7 LengthsContract.Cut requires offset < bytes.Length, which the kernel does not judge: a program in C cannot speak it
+contract 7 tests/sips/talker/speak.contract: there is no contract NoContract; there are: SpeakContract, LengthsContract
+file 7 error: cannot read /dev/null: it is no regular file
+null 7 a pointer is null that may not be
+";
+
+/// A program in C.
+struct InC {
+    name: &'static str,
+    source: &'static str,
+    /// Its arguments behind the image: a contract, as a path below the root, and words.
+    arguments: &'static [&'static str],
+    /// Its standard input.
+    input: &'static str,
+    says: &'static str,
+}
+
 /// Programs in C, and what they say.
-const IN_C: [(&str, &str, &str); 2] = [
-    ("c-host", "examples/c-host/main.c", SAID_IN_C),
-    ("c-words", "embed/c/tests/words.c", WORDS_IN_C),
+const IN_C: [InC; 4] = [
+    InC {
+        name: "c-host",
+        source: "examples/c-host/main.c",
+        arguments: &[],
+        input: "",
+        says: SAID_IN_C,
+    },
+    InC {
+        name: "c-words",
+        source: "embed/c/tests/words.c",
+        arguments: &[],
+        input: "",
+        says: WORDS_IN_C,
+    },
+    InC {
+        name: "c-search",
+        source: "examples/c-search/main.c",
+        arguments: &["examples/search-host/search.contract", "the", "Dog", "cat"],
+        input: TEXT,
+        says: FOUND,
+    },
+    InC {
+        name: "c-talk",
+        source: "embed/c/tests/talk.c",
+        arguments: &["tests/sips/talker/speak.contract"],
+        input: "",
+        says: TALKED_IN_C,
+    },
 ];
 
 /// Calls of the host of tools, and what it answers.
@@ -125,12 +203,13 @@ pub fn check(run: &Run) -> Result<Report> {
         let said = tools(run, &image).map_err(|error| format!("{error:#}"));
         report.count("tool-host", said.and_then(|said| answers(&said)));
     }
-    for (name, source, wanted) in IN_C.into_iter().filter(|(name, ..)| run.wants(name)) {
+    for program in IN_C.iter().filter(|program| run.wants(program.name)) {
+        let name = program.name;
         match run.without.clang() {
             Some(reason) => report.skipped.push(format!("{name}: {reason}")),
             None => {
-                let said = in_c(run, name, source, &image).map_err(|error| format!("{error:#}"));
-                report.count(name, said.and_then(|said| is(&said, wanted)));
+                let said = in_c(run, program, &image).map_err(|error| format!("{error:#}"));
+                report.count(name, said.and_then(|said| is(&said, program.says)));
             }
         }
     }
@@ -153,11 +232,16 @@ fn example(run: &Run, image: &Path) -> Result<String> {
 /// Has the example of a conversation look for words; what it has said.
 fn search(run: &Run, image: &Path) -> Result<String> {
     build::host(&run.project, &["search-host"])?;
-    let text = run.project.out().join("search-host.txt");
-    std::fs::write(&text, TEXT).with_context(|| text.display().to_string())?;
-    let text = File::open(&text).with_context(|| text.display().to_string())?;
     let mut program = Command::new(run.project.host_binary("search-host"));
+    let text = input(run, "search-host", TEXT)?;
     said(program.arg(image).args(WORDS).stdin(text))
+}
+
+/// A file with the standard input of a program.
+fn input(run: &Run, name: &str, text: &str) -> Result<File> {
+    let file = run.project.out().join(format!("{name}.txt"));
+    std::fs::write(&file, text).with_context(|| file.display().to_string())?;
+    File::open(&file).with_context(|| file.display().to_string())
 }
 
 /// Has the host of tools make its calls; what it has said.
@@ -203,24 +287,28 @@ fn answers(said: &str) -> Result<(), String> {
 }
 
 /// Compiles a program in C against the library, and runs it; what it has said.
-fn in_c(run: &Run, name: &str, source: &str, image: &Path) -> Result<String> {
+fn in_c(run: &Run, program: &InC, image: &Path) -> Result<String> {
     build::host(&run.project, &["sing-embed-c"])?;
     let (root, out) = (&run.project.root, run.project.out());
-    let program = out.join(name);
+    let binary = out.join(program.name);
     let library = run.project.host_binary("libsingembed.a");
     let mut compiler = Command::new("clang");
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]);
     compiler.arg(root.join("embed/include"));
-    compiler.arg(root.join(source));
+    compiler.arg(root.join(program.source));
     compiler
         .arg(library)
         .args(["-lpthread", "-lm", "-ldl", "-o"]);
-    compiler.arg(&program);
-    cargo::quiet(&mut compiler, &format!("compiling {source}"))?;
-    said(Command::new(&program).arg(image))
+    compiler.arg(&binary);
+    cargo::quiet(&mut compiler, &format!("compiling {}", program.source))?;
+    let text = input(run, program.name, program.input)?;
+    let mut command = Command::new(&binary);
+    // Paths in what it says are those of the arguments.
+    command.current_dir(root).stdin(text);
+    said(command.arg(image).args(program.arguments))
 }
 
-/// What a program has said, without the places of traps.
+/// What a program has said, without the functions of traps.
 fn said(program: &mut Command) -> Result<String> {
     let name = program.get_program().display().to_string();
     let output = program
@@ -228,7 +316,11 @@ fn said(program: &mut Command) -> Result<String> {
         .with_context(|| format!("cannot start {name}"))?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));
-    // The place of a trap, which the compiler chooses, is not the example's.
-    let end = |line: &str| line.split(", in ").next().unwrap_or_default().to_owned() + "\n";
-    Ok(said.lines().map(end).collect())
+    // The function of a trap, which the compiler chooses, is not the example's; what is said behind it is.
+    let line = |line: &str| {
+        let (start, rest) = line.split_once(", in ").unwrap_or((line, ""));
+        let words = rest.find("; it said last").map_or("", |at| &rest[at..]);
+        format!("{start}{words}\n")
+    };
+    Ok(said.lines().map(line).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::{Report, Run};
 use crate::fuzz::sealed::{Outcome, Sealed};
-use crate::fuzz::{Request, What, abi, code, http, packets};
+use crate::fuzz::{Request, What, abi, border, code, http, packets};
 use crate::machine::Machine;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,9 @@ const ROUNDS_PC: u64 = 6;
 /// Seconds of the network's and of the web server's.
 const SECONDS: u64 = 15;
 const SECONDS_HTTP: u64 = 10;
+/// Rounds of a host program's, and runs of an ordinary program's.
+const ROUNDS_EMBED: u64 = 40;
+const ROUNDS_WASI: u64 = 150;
 
 /// The greatest size of the kept modules of random code, in bytes.
 const MOST_KEPT: u64 = 1_000_000;
@@ -187,6 +190,31 @@ pub fn http(run: &Run) -> Result<Report> {
             None => Ok(()),
         },
     );
+    Ok(report)
+}
+
+/// Threads of a host program against the system inside it.
+pub fn embed(run: &Run) -> Result<Report> {
+    border(run, What::Embed, ROUNDS_EMBED, "a host program's threads")
+}
+
+/// Calls of an ordinary program's, without wasmtime: the kept sums say what they give.
+pub fn wasi(run: &Run) -> Result<Report> {
+    border(run, What::Wasi, ROUNDS_WASI, "calls of WASI")
+}
+
+fn border(run: &Run, what: What, rounds: u64, name: &str) -> Result<Report> {
+    let mut request = Request::new(what);
+    request.seed = Some(SEED);
+    request.alone = true;
+    match run.all {
+        true => request.time = Some(300),
+        false => request.rounds = Some(rounds),
+    }
+    let findings = border::run(&run.project, &request, &mut |line| println!("{line}"))?;
+    let mut report = Report::default();
+    let first = findings.into_iter().next();
+    report.count(name, first.map_or(Ok(()), Err));
     Ok(report)
 }
 

@@ -63,6 +63,8 @@ pub(super) const PARTS: &[Part] = &[
     part("fuzz-packets", fuzz::packets).quick(),
     part("fuzz-http", fuzz::http).quick(),
     part("fuzz-code", fuzz::kept).quick(),
+    part("fuzz-embed", fuzz::embed).quick(),
+    part("fuzz-wasi", fuzz::wasi).quick(),
     part("conformance", conformance::check).quick(),
     part("tour", tour::check).quick().filters(),
     part("scheduler", systems::round_robin).quick(),

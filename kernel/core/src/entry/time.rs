@@ -47,6 +47,7 @@ fn print(text: u32, len: u32) -> Result<i32, Trap> {
     let mut bytes = [0; MOST];
     let taken = &mut bytes[..MOST.min(len as usize)];
     sip.memory(text, taken.len() as u64)?.read(text, taken)?;
+    sip.crash.lock().words.say(taken);
     let more = len as usize > MOST;
     log::debug(sip.name(), sip.id(), taken, more, || let_others_run());
     Ok(status::OK)

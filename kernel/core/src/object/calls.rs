@@ -463,7 +463,10 @@ fn tell_end(id: u64, sip: &'static Sip) {
     let outcome = without_answer(sip, outcome);
     match report {
         Some(line) => say(id, outcome, format_args!("{}", line.as_str())),
-        None => say(id, outcome, format_args!("{how}")),
+        None => {
+            let crash = sip.crash.lock();
+            say(id, outcome, format_args!("{how}{}", crash.words));
+        }
     }
 }
 

@@ -1,9 +1,10 @@
-//! Crash reports: who died, of what, and where.
+//! Crash reports: who died, of what, and where, and what it said last.
 //!
 //! Compiled code keeps frame pointers, so that a backtrace is a walk along saved frame pointers,
 //! each of which lies on the thread's own stack.
 
 mod search;
+mod words;
 
 use crate::ground::contract::Contract;
 use crate::ground::image;
@@ -17,6 +18,7 @@ use sing_abi::trap::Trap;
 use sing_arch::frame;
 use sing_arch::lock::SpinLock;
 use sing_image::lines::Place;
+use words::Words;
 
 /// The most frames that a report shows.
 const FRAMES: usize = 16;
@@ -31,12 +33,15 @@ pub(crate) struct Crash {
     /// The broken requirement, if that ended it: contract, message, and the condition, or none for
     /// that of blocks without parts.
     broken: Option<(&'static Contract, u32, Option<usize>)>,
+    /// What it said last.
+    pub(crate) words: Words,
 }
 
 impl Crash {
-    /// Forgets the frames.
+    /// Forgets all, for a new SIP.
     pub(crate) fn clear(&mut self) {
         self.count = 0;
+        self.words.clear();
     }
 
     fn push(&mut self, pc: u64) {
@@ -50,7 +55,7 @@ impl Crash {
 /// Records the frames of a thread whose code faulted at `pc` with frame pointer `fp`.
 pub(crate) fn record_fault(t: &Thread, pc: u64, fp: u64) {
     let mut crash = t.sip().crash.lock();
-    crash.clear();
+    crash.count = 0;
     crash.push(pc);
     walk(t, fp, &mut crash);
 }
@@ -59,7 +64,7 @@ pub(crate) fn record_fault(t: &Thread, pc: u64, fp: u64) {
 /// frames.
 pub(crate) fn record_call(t: &Thread, from: u64) {
     let mut crash = t.sip().crash.lock();
-    crash.clear();
+    crash.count = 0;
     let (stack, code) = (t.fiber.stack(), t.sip().image());
     let Some((caller, frame)) = search::search(code, &stack, from, |at| t.fiber.word(at)) else {
         return;
@@ -162,7 +167,9 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
         voice,
         format_args!("crash: {name} (SIP {id}) died of: {trap}, in {place}"),
     );
-    LAST.lock().keep(id, format_args!("{trap}, in {place}"));
+    let words = &crash.words;
+    LAST.lock()
+        .keep(id, format_args!("{trap}, in {place}{words}"));
     if trap == Trap::BrokenPromise
         && let Some((contract, message, condition)) = crash.broken
         && let Some(message) = contract.table.messages.get(message as usize)
@@ -186,8 +193,8 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
 
 /// How many reports are kept for those that ask later: for the parent of a process that crashed.
 const KEPT: usize = 16;
-/// The most bytes of a report's first line that are kept.
-const LINE: usize = 120;
+/// The most bytes that are kept of a report's first line and of what the process said last.
+const LINE: usize = 480;
 
 variables! { forget:
     /// The last reports. Their memory is there from the start: a crash needs none.
@@ -197,7 +204,8 @@ variables! { forget:
     });
 }
 
-/// Of each report the SIP's id, 0 if there is none, and the first line. The oldest is at `next`.
+/// Of each report the SIP's id, 0 if there is none, and the first line with the process's last words. The oldest is
+/// at `next`.
 struct Last {
     lines: [(u32, Line); KEPT],
     next: usize,
@@ -222,16 +230,17 @@ impl Last {
     }
 }
 
-/// Returns a report's SIP and first line, the oldest at 0: `Some(None)` if there is none there,
+/// Returns a report's SIP and what is kept of it, the oldest at 0: `Some(None)` if there is none there,
 /// `None` behind the last.
 pub(crate) fn kept(index: usize) -> Option<Option<(u32, Line)>> {
     LAST.lock().at(index)
 }
 
-/// The first line of a SIP's report, if it is among the last.
+/// What is kept of a SIP's report, if it is among the last.
 pub(crate) fn report_of(id: u32) -> Option<Line> {
-    let lines = LAST.lock().lines;
-    lines.iter().find(|kept| kept.0 == id).map(|kept| kept.1)
+    let last = LAST.lock();
+    let found = last.lines.iter().find(|kept| kept.0 == id);
+    found.map(|kept| kept.1)
 }
 
 /// A text of a bounded length, without control characters: names of functions come from modules.
@@ -295,11 +304,11 @@ mod tests {
         last.keep(7, format_args!("a trap, in f\x1b[2J\n"));
         assert_eq!(all(&last), [(7, "a trap, in f?[2J?".into())]);
         for id in 1..=40 {
-            last.keep(id, format_args!("{}{id}", "\u{20ac}".repeat(60)));
+            last.keep(id, format_args!("{}{id}", "\u{20ac}".repeat(LINE)));
         }
         let kept = all(&last);
         let ids: Vec<u32> = kept.iter().map(|k| k.0).collect();
         assert_eq!(ids, (25..=40).collect::<Vec<_>>());
-        assert!(kept.iter().all(|k| k.1 == "\u{20ac}".repeat(40)));
+        assert!(kept.iter().all(|k| k.1 == "\u{20ac}".repeat(LINE / 3)));
     }
 }

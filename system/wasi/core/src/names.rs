@@ -55,6 +55,11 @@ pub(crate) fn join(above: &str, below: &str) -> Result<String> {
     Ok(format!("{above}/{below}"))
 }
 
+/// Whether a path ends with the name that each directory has for itself, so that it names one that is there already.
+pub(crate) fn ends_with_itself(path: &str) -> bool {
+    path.trim_end_matches('/').rsplit('/').next() == Some(".")
+}
+
 /// The part of a path that must be a directory for its last name to be in it; "" for the directory
 /// itself.
 pub(crate) fn above(path: &str) -> &str {

@@ -4,7 +4,7 @@ use crate::Wasi;
 use crate::abi::{fdflags, filetype, oflags, rights};
 use crate::errno::{Errno, Result};
 use crate::host::{Directory, Host, How};
-use crate::names::above;
+use crate::names::{above, ends_with_itself};
 use crate::stat::follow;
 use crate::table::{Descriptor, Object, OpenDirectory, OpenFile, known_flags};
 use alloc::string::String;
@@ -89,6 +89,10 @@ impl<H: Host> Wasi<H> {
     pub fn path_create_directory(&mut self, fd: u32, path: u32, len: u32) -> Result {
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_CREATE_DIRECTORY)?;
+        if ends_with_itself(&path) {
+            open.directory.attributes(&path, true)?;
+            return Err(Errno::Exist);
+        }
         open.directory.make_directory(&path)
     }
 
@@ -105,17 +109,21 @@ impl<H: Host> Wasi<H> {
     /// `path_remove_directory`.
     ///
     /// # Errors
-    /// As [`Wasi::path_create_directory`]; `Notdir` for what is none, `Notempty`.
+    /// As [`Wasi::path_create_directory`]; `Notdir` for what is none, `Notempty`; `Inval` for a path that ends with `.`.
     pub fn path_remove_directory(&mut self, fd: u32, path: u32, len: u32) -> Result {
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_REMOVE_DIRECTORY)?;
+        if ends_with_itself(&path) {
+            open.directory.attributes(&path, true)?;
+            return Err(Errno::Inval);
+        }
         open.directory.remove_directory(&path)
     }
 
     /// `path_symlink`.
     ///
     /// # Errors
-    /// As [`Wasi::path_create_directory`]; `Perm` for an absolute target; for a path with a slash at
+    /// As [`Wasi::path_create_directory`]; `Perm` for an absolute target; for a path with a slash or `.` at
     /// its end, which can name directories only, `Exist` if there is one and otherwise `Noent` or
     /// `Notdir`.
     pub fn path_symlink(
@@ -129,7 +137,7 @@ impl<H: Host> Wasi<H> {
         let target = self.target(target, target_len)?;
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_SYMLINK)?;
-        if path.ends_with('/') {
+        if path.ends_with('/') || ends_with_itself(&path) {
             open.directory.attributes(&path, true)?;
             return Err(Errno::Exist);
         }

@@ -56,6 +56,12 @@ fn answer(bytes: &[u8], asked: u32) -> Result<Vec<u8>, &'static str> {
             let none = rest.len().checked_sub(rest.len() + 1);
             Ok(vec![0; none.expect("it crashes as it was told")])
         }
+        b"panic" => panic!("{}", alloc::string::String::from_utf8_lossy(rest)),
+        b"trap" => {
+            sing_sdk::log!("{}", alloc::string::String::from_utf8_lossy(rest));
+            sing_sdk::wrong::unreachable();
+            Err("it has not trapped")
+        }
         b"exit" => sing_sdk::process::exit(9),
         b"greedy" => {
             let mut all: Vec<Vec<u8>> = Vec::new();

@@ -7,6 +7,7 @@ use sing_sdk::prelude::*;
 use sing_sdk::rt::Record;
 
 sing_sdk::contract!("talker.contract");
+sing_sdk::contract!("speak.contract");
 
 sing_sdk::manifest! {
     name: "talker",
@@ -15,6 +16,8 @@ sing_sdk::manifest! {
         talk: optional TalkContract.Exp:Start,
         fetched: optional TalkContract.Exp:Fetching,
         asks: optional TalkContract.Imp:Start,
+        speak: optional SpeakContract.Exp:Start,
+        wonders: optional SpeakContract.Imp:Start,
         random: optional EntropyContract.Imp:Ready,
     },
     memory: 4 MiB,
@@ -98,6 +101,49 @@ fn misbehave(how: u32, next: TalkContract::Exp<TalkContract::Start_Misbehave>) -
     }
 }
 
+/// Speaks with a host that has no types of the contract's.
+fn speak(peer: SpeakContract::Exp<SpeakContract::Start>) -> Result<(), Error> {
+    use SpeakContract::exp::Start as Spoken;
+    let mut sum = 0i64;
+    let mut asked = peer.recv();
+    loop {
+        asked = match asked {
+            Spoken::Add(number, twice, next) => {
+                sum += i64::from(number) * if twice { 2 } else { 1 };
+                next.call_sum(sum)
+            }
+            Spoken::Say(text, next) => {
+                let length = text.len() as u32;
+                next.call_said(text, length)
+            }
+            Spoken::Note(note, next) => next.call_noted(note),
+            Spoken::Misbehave(how, next) => match how {
+                0 => panic!("it crashes as it was told"),
+                1 => sing_sdk::process::exit(9),
+                how => {
+                    if how == 2 {
+                        drop(next);
+                    }
+                    loop {
+                        sing_sdk::time::sleep(core::time::Duration::from_secs(3600));
+                    }
+                }
+            },
+            _ => return Ok(()),
+        };
+    }
+}
+
+/// Asks a host in C, until that has closed.
+fn wonder(mut peer: SpeakContract::Imp<SpeakContract::Start>) -> Result<(), Error> {
+    let mut number = 1;
+    while let Ok((sum, next)) = peer.send_add(number, false).recv_sum() {
+        number = i32::try_from(sum).map_err(|_| Error::BadArgument)?;
+        peer = next;
+    }
+    Ok(())
+}
+
 /// Asks the host, until that has closed.
 fn ask(mut peer: TalkContract::Imp<TalkContract::Start>) -> Result<(), Error> {
     let mut number = 1;
@@ -117,6 +163,12 @@ sing_sdk::arguments! {}
 fn main(_: Arguments) -> Result<(), Error> {
     if let Some(peer) = startup::asks() {
         return ask(peer);
+    }
+    if let Some(peer) = startup::wonders() {
+        return wonder(peer);
+    }
+    if let Some(peer) = startup::speak() {
+        return speak(peer);
     }
     let fetched = startup::fetched().map(|fetching| give(3, fetching));
     let Some(idle) = startup::talk().or(fetched) else {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::abi::filetype;
+use std::format;
 
 #[test]
 fn preopens() {
@@ -169,6 +170,12 @@ fn symbolic_links() {
         let count = world.u32(OUT) as usize;
         assert_eq!(world.get(DATA, count), text);
     }
+    for (path, errno) in [(&b"d/."[..], Errno::Exist), (b"none/.", Errno::Noent)] {
+        let (target, target_len) = world.put(DATA, b"d");
+        let (path, len) = world.put(PATH, path);
+        let made = world.wasi.path_symlink(target, target_len, 3, path, len);
+        assert_eq!(made, Err(errno));
+    }
     let (path, len) = world.put(PATH, b"d/f");
     let no_link = world.wasi.path_readlink(3, path, len, DATA, 9, OUT);
     assert_eq!(no_link, Err(Errno::Inval));
@@ -185,6 +192,14 @@ fn making_and_removing() {
     };
     assert_eq!(on("d", Wasi::path_create_directory), Err(Errno::Exist));
     assert_eq!(on("d/e/", Wasi::path_create_directory), Ok(()));
+    // What ends with a directory's name for itself is there, or nothing is.
+    for end in [".", "./", ".//"] {
+        let (there, none) = (format!("d/e/{end}"), format!("d/g/{end}"));
+        assert_eq!(on(&there, Wasi::path_create_directory), Err(Errno::Exist));
+        assert_eq!(on(&none, Wasi::path_create_directory), Err(Errno::Noent));
+        assert_eq!(on(&there, Wasi::path_remove_directory), Err(Errno::Inval));
+        assert_eq!(on(&none, Wasi::path_remove_directory), Err(Errno::Noent));
+    }
     assert_eq!(on("d", Wasi::path_unlink_file), Err(Errno::Isdir));
     assert_eq!(on("d", Wasi::path_remove_directory), Err(Errno::Notempty));
     assert_eq!(on("d/f", Wasi::path_remove_directory), Err(Errno::Notdir));
