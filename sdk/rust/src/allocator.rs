@@ -165,21 +165,19 @@ mod global {
             let end = base.map_addr(|at| at.saturating_add(pages * PAGE));
             let old = talc.source.end.take();
             talc.source.left = 0;
-            talc.source.end = match old {
-                // SAFETY: what is left, which is the heap's, ends where the new pages begin, which are
-                // nobody else's.
-                Some(old) if old.addr().get() + left == base.addr() => {
-                    Some(unsafe { talc.extend(old, end) })
-                }
-                old => {
-                    if let Some(old) = old.filter(|_| left > 0) {
-                        let to = old.as_ptr().map_addr(|at| at.saturating_add(left));
-                        // SAFETY: what is left is the heap's.
-                        unsafe { talc.extend(old, to) };
-                    }
-                    // SAFETY: new pages, which are nobody else's.
-                    unsafe { talc.claim(base, pages * PAGE) }
-                }
+            // Not where somebody else has made pages, too.
+            let joins = old.is_some_and(|old| old.addr().get() + left == base.addr());
+            let larger = old.filter(|_| joins || left > 0).map(|old| {
+                let rest = old.as_ptr().map_addr(|at| at.saturating_add(left));
+                let to = if joins { end } else { rest };
+                // SAFETY: what is left is the heap's; where it ends at the new pages, those are nobody
+                // else's.
+                unsafe { talc.extend(old, to) }
+            });
+            talc.source.end = match joins {
+                true => larger,
+                // SAFETY: new pages, which are nobody else's.
+                false => unsafe { talc.claim(base, pages * PAGE) },
             };
             Ok(())
         }
