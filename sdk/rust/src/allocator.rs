@@ -6,37 +6,66 @@
 //! process has to have, and that is cleared behind it. So a process that allocates little has little, and
 //! one that goes on has all of it soon.
 //!
-//! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins
-//! through `yield`, which lets the holder run on the one processor that both may share.
+//! Invariants:
+//! - Threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins through
+//!   `yield`, which lets the holder run on the one processor that both may share.
+//! - A program that has made no thread has nobody to keep out, and takes no lock. The first thread says that
+//!   it is not alone any more before it makes the second one ([`not_alone`]), and never while it
+//!   allocates: so whoever has taken the lock gives it back, and whoever has not, does not.
 
 use crate::{Error, sys};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// A lock that yields while it waits.
+/// Whether the program has made a thread, or is about to.
+static THREADS: AtomicBool = AtomicBool::new(false);
+
+/// Has the allocator take its lock from now on: the caller, who allocates nothing just now, makes
+/// another thread.
+pub(crate) fn not_alone() {
+    THREADS.store(true, Ordering::SeqCst);
+}
+
+fn is_alone() -> bool {
+    !THREADS.load(Ordering::Relaxed)
+}
+
+/// A lock that yields while it waits, of what only the allocator uses.
 pub(crate) struct YieldLock(AtomicBool);
 
 // SAFETY: the lock is held exactly from a successful exchange of false for true until `unlock`
-// stores false; the orderings make what happened under one holder visible to the next.
+// stores false; the orderings make what happened under one holder visible to the next. While the
+// program has one thread, that is the only holder there can be, and a holder makes no thread: no
+// second one begins before the first has given the lock back.
 unsafe impl lock_api::RawMutex for YieldLock {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api asks for a constant.
     const INIT: Self = YieldLock(AtomicBool::new(false));
     type GuardMarker = lock_api::GuardNoSend;
 
+    #[inline]
     fn lock(&self) {
+        if is_alone() {
+            return;
+        }
         while !self.try_lock() {
             sys::yield_now();
         }
     }
 
+    #[inline]
     fn try_lock(&self) -> bool {
-        self.0
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        is_alone()
+            || self
+                .0
+                .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
     }
 
+    #[inline]
     unsafe fn unlock(&self) {
-        self.0.store(false, Ordering::Release);
+        if !is_alone() {
+            self.0.store(false, Ordering::Release);
+        }
     }
 }
 
@@ -114,10 +143,10 @@ mod global {
                     return Ok(());
                 }
             }
+            let left = talc.source.left;
             if let Some(end) = talc.source.end
-                && talc.source.left > 0
+                && wanted <= left
             {
-                let left = talc.source.left;
                 // Up to here all of the heap lies behind the data.
                 let taken = end.addr().get() - (&raw const __heap_base).addr();
                 let part = part(end.addr().get(), wanted.max(taken), left);
@@ -125,10 +154,9 @@ mod global {
                 // SAFETY: these bytes are the heap's, as they were when the program began.
                 talc.source.end = Some(unsafe { talc.extend(end, to) });
                 talc.source.left = left - part;
-                if wanted <= part {
-                    return Ok(());
-                }
+                return Ok(());
             }
+            // Before what is left is touched: the machine makes that accessible with the new pages.
             let pages = wanted.div_ceil(PAGE);
             let base = match memory_grow::<0>(pages) {
                 usize::MAX => return Err(()),
@@ -136,11 +164,20 @@ mod global {
             };
             let end = base.map_addr(|at| at.saturating_add(pages * PAGE));
             let old = talc.source.end.take();
-            talc.source.end = match old.filter(|old| old.as_ptr() == base) {
-                // SAFETY: the heap ended where the new pages begin, which are nobody else's.
-                Some(old) => Some(unsafe { talc.extend(old, end) }),
+            talc.source.left = 0;
+            // Not where somebody else has made pages, too.
+            let joins = old.is_some_and(|old| old.addr().get() + left == base.addr());
+            let larger = old.filter(|_| joins || left > 0).map(|old| {
+                let rest = old.as_ptr().map_addr(|at| at.saturating_add(left));
+                let to = if joins { end } else { rest };
+                // SAFETY: what is left is the heap's; where it ends at the new pages, those are nobody
+                // else's.
+                unsafe { talc.extend(old, to) }
+            });
+            talc.source.end = match joins {
+                true => larger,
                 // SAFETY: new pages, which are nobody else's.
-                _ => unsafe { talc.claim(base, pages * PAGE) },
+                false => unsafe { talc.claim(base, pages * PAGE) },
             };
             Ok(())
         }

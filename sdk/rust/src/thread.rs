@@ -18,7 +18,7 @@ use crate::handle::Object;
 use crate::rt::{Handle, Waitable};
 use crate::sync::Mutex;
 use crate::time::Timeout;
-use crate::{Error, sys};
+use crate::{Error, allocator, sys};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -212,6 +212,7 @@ where
         *place.lock() = Some(value);
     });
     let start = Box::into_raw(Box::new(Start { run }));
+    allocator::not_alone();
     // SAFETY: `start` stays valid until `sip_thread` takes it back; the stack below `top` is kept
     // until the thread has ended (`Running`).
     let code = unsafe { sys::thread_create(start as usize, top as usize) };

@@ -584,10 +584,10 @@ fn list(
     let fd = open.file.as_fd();
     // What no entry's place can be is behind the last.
     if i64::try_from(offset).is_err() {
-        return Ok(());
+        return Ok(None);
     }
     match seek(fd, SeekFrom::Start(offset)) {
-        Err(Errno::INVAL) => return Ok(()),
+        Err(Errno::INVAL) => return Ok(None),
         found => found?,
     };
     let device = fstat(fd)?.st_dev;

@@ -9,6 +9,7 @@ mod tests;
 
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
+use crate::ground::memory::KEEP_LITTLE;
 use crate::ground::trusted::System;
 use crate::ground::trusted::{Ended, Kept, variables};
 use crate::object::channel::End;
@@ -20,7 +21,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Bound::Included;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use loading::{LEAST, Loading};
 pub(crate) use place::function_at;
 use sing_arch::lock::SpinLock;
@@ -36,6 +37,13 @@ use sing_runtime::Template;
 const UNKNOWN: u32 = 0xffff << 16;
 /// What is expected of an image's next SIP falls by this part of what the last one had less.
 const FALL: u64 = 256;
+/// What a SIP for which little memory was too little counts against those for which it was enough: a
+/// fault takes a few times as long as to clear what would have kept it away.
+const VOTES: i32 = 4;
+/// The most votes for or against; so an image that changes its ways is believed soon.
+const MOST_VOTES: i32 = 16;
+/// So many of an image's contracts are looked through one after the other.
+const AT_ONCE: usize = 64;
 
 /// An installed image, loaded.
 pub(crate) struct Installed {
@@ -65,6 +73,9 @@ pub(crate) struct Installed {
     /// Bytes of memory that SIPs of this image come to have: rises to what one had at once, and falls
     /// a little with each that had less.
     expected: AtomicU64,
+    /// Of its SIPs, those that needed little have one vote each, and those that had to be given more have
+    /// [`VOTES`] against it; within [`MOST_VOTES`].
+    content: AtomicI32,
 }
 
 struct Registry {
@@ -368,8 +379,27 @@ impl Installed {
         self.expected.load(Relaxed)
     }
 
+    /// Whether most of its SIPs are content with little memory ([`KEEP_LITTLE`]).
+    pub(crate) fn needs_little(&self) -> bool {
+        self.content.load(Relaxed) >= 0
+    }
+
+    fn vote(&self, votes: i32) {
+        let all = self.content.load(Relaxed) + votes;
+        self.content
+            .store(all.clamp(-MOST_VOTES, MOST_VOTES), Relaxed);
+    }
+
+    /// Notes that little was too little for one of its SIPs.
+    pub(crate) fn has_needed_more(&self) {
+        self.vote(-VOTES);
+    }
+
     /// Notes how many its last SIP came to have.
     pub(crate) fn expect(&self, bytes: u64) {
+        if bytes <= KEEP_LITTLE {
+            self.vote(1);
+        }
         let before = self.expected.load(Relaxed);
         let less = before.saturating_sub(bytes).div_ceil(FALL);
         self.expected.store(bytes.max(before - less), Relaxed);
@@ -471,6 +501,14 @@ impl Installed {
         Some((number, self.contracts[number as usize]))
     }
 
+    /// Returns the number of this contract if it is among the first that the image names.
+    #[inline]
+    fn number_of(&self, contract: &'static Contract) -> Option<u32> {
+        let first = &self.contracts[..self.contracts.len().min(AT_ONCE)];
+        let at = first.iter().position(|c| core::ptr::eq(*c, contract))?;
+        Some(at as u32)
+    }
+
     /// Returns contract and state of a declared start-up endpoint.
     fn startup_of(&self, endpoint: &StartupEndpoint) -> Option<(u32, u16)> {
         let (number, contract) = self.contract(&endpoint.contract)?;
@@ -520,12 +558,21 @@ impl Installed {
         state: Option<&str>,
         used: bool,
     ) -> Option<(u32, &'static Contract)> {
-        let (number, wanted) = self.contract(name)?;
+        let own = end.permission?;
+        // Mostly it is the one that the image has under this name: to look through addresses is quicker
+        // than through names.
+        let same = match own.table.name == name {
+            true => self.number_of(own),
+            false => None,
+        };
+        let (number, wanted) = match same {
+            Some(number) => (number, own),
+            None => self.contract(name)?,
+        };
         let asked = match state {
             Some(state) => Some(wanted.table.state(state)?),
             None => None,
         };
-        let own = end.permission?;
         let can = own.stands_for(wanted, side, end.state, asked, used);
         can.then_some((number, wanted))
     }

@@ -5,7 +5,7 @@
 //! memory above it ([`Slot::raise`], from a fault), or when it has used all of its memory and asks
 //! for more, so a SIP occupies only memory that it has touched or just asked for. Slots and stacks
 //! that are given back are cleared, kept in a pool and reused; each slot keeps its mark up to
-//! [`KEEP`], and where the machine can hide memory some of what was above, for a SIP of an image
+//! [`KEEP`] or a little less, and where the machine can hide memory some of what was above, for a SIP of an image
 //! that comes to need it again. A new owner has access to no more than its memory.
 //!
 //! Budgets: a SIP is charged for the memory that it asks for (its linear memory's length, stacks,
@@ -27,8 +27,11 @@ pub(crate) const PIECE: u64 = 256 << 10;
 /// So many committed bytes of a slot stay committed in the pool: to clear them is quicker than to
 /// have the machine take them and give them again, page by page.
 const KEEP: u64 = 64 << 10;
+/// So many stay committed of a slot whose memory has grown, if few SIPs of its image need more of the
+/// first [`KEEP`] bytes: what stays is cleared behind each SIP.
+pub(crate) const KEEP_LITTLE: u64 = 40 << 10;
 /// So many bytes of a slot that were committed keep their memory in the pool: what is above
-/// [`KEEP`] is cleared and hidden.
+/// [`KEEP`], or [`KEEP_LITTLE`], is cleared and hidden.
 const KEEP_HIDDEN: u64 = 1 << 20;
 /// A slot of up to this many is small. Programs that need no more get no other from the pool: what
 /// stays committed is cleared after each.
@@ -119,6 +122,13 @@ fn pools_have_room(bytes: u64) -> bool {
     POOL_PAGES.load(Relaxed) + bytes / PAGE <= machine::hal().total_pages() / POOL_PART
 }
 
+/// Whether the pages that nobody has asked for, in pools and hidden in slots in use, are no more than
+/// half of what the pools may keep, and the machine has not refused memory.
+fn are_kept_few() -> bool {
+    let kept = POOL_PAGES.load(Relaxed) + HIDDEN_PAGES.load(Relaxed);
+    kept <= machine::hal().total_pages() / (2 * POOL_PART) && !machine::wants_memory()
+}
+
 /// Frees one slot or stack of the pools. Returns false if they are empty.
 pub(crate) fn empty_pools() -> bool {
     let mut pool = SLOTS.lock();
@@ -170,8 +180,10 @@ impl Slot {
             None => Slot::reserve(size)?,
         };
         let most = if expected <= SMALL { SMALL } else { expected };
-        // A slot that has come to have much is not cut down for each SIP that happens to need less.
-        if expected <= SMALL || slot.occupied() / 2 > most.max(KEEP) {
+        // A slot that has come to have much is not cut down for each SIP that happens to need less: what is
+        // hidden costs that one nothing, and the next one that needs it no page faults.
+        let is_too_much = slot.occupied() / 2 > most.max(KEEP) && !are_kept_few();
+        if expected <= SMALL || is_too_much {
             slot.lower(most.next_multiple_of(PAGE));
         }
         // Where it is accessible it is zero.
@@ -269,7 +281,22 @@ impl Slot {
     }
 
     /// Gives an unused slot back. Its contents are gone when this returns.
-    pub(crate) fn give(mut self) {
+    pub(crate) fn give(self) {
+        self.give_keeping(KEEP);
+    }
+
+    /// The same after a SIP of an image that needs little, or not ([`KEEP_LITTLE`]).
+    pub(crate) fn give_after(self, needs_little: bool) {
+        let grown = self.committed() > KEEP;
+        // One that has not grown stays as it is: to hide some of it, and to show it again, takes longer
+        // than to clear it.
+        self.give_keeping(match needs_little && grown && machine::hal().hides() {
+            true => KEEP_LITTLE,
+            false => KEEP,
+        });
+    }
+
+    fn give_keeping(mut self, keep: u64) {
         if self.is_nothing() {
             return;
         }
@@ -279,7 +306,7 @@ impl Slot {
         };
         self.lower(kept);
         self.clear();
-        self.lower_mark(KEEP);
+        self.lower_mark(keep);
         let mut pool = SLOTS.lock();
         let Kept(lists) = if self.reserved() > 4 << 30 {
             &mut pool.guarded

@@ -62,6 +62,7 @@ impl<'a> Builder<'a> {
     /// Adds an argument. The first is the program's name by custom.
     #[must_use]
     pub fn arg(mut self, arg: &str) -> Self {
+        self.args.reserve(arg.len().saturating_add(4));
         self.args
             .extend_from_slice(&(arg.len() as u32).to_le_bytes());
         self.args.extend_from_slice(arg.as_bytes());
@@ -109,7 +110,11 @@ impl<'a> Builder<'a> {
             return make(image, &self.args, &[]).map_err(|e| {
                 // Only a refusal needs the manifest: it says which endpoint the child cannot do
                 // without.
-                let missing = || manifest(image).ok().and_then(|m| places(&m, &[]).err());
+                let missing = || {
+                    manifest(image)
+                        .ok()
+                        .and_then(|m| places::<&str>(&m, &[]).err())
+                };
                 refused(reason_of(e, &self.args, missing))
             });
         }
@@ -121,8 +126,7 @@ impl<'a> Builder<'a> {
                 &own
             }
         };
-        let names: Vec<&str> = self.endpoints.iter().map(|g| g.name).collect();
-        let raw: Vec<u32> = places(manifest, &names)
+        let raw: Vec<u32> = places(manifest, &self.endpoints)
             .map_err(refused)?
             .into_iter()
             .map(|place| place.map_or(0, |given| self.endpoints[given].object.raw()))
@@ -188,19 +192,26 @@ fn make(image: &str, args: &[u8], endpoints: &[u32]) -> Result<Child, Error> {
     Object::from_status(code).map(|object| Child { object })
 }
 
+impl AsRef<str> for Given<'_> {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
+}
+
 /// For each start-up endpoint, in the manifest's order, which of the given ones it is.
-fn places(manifest: &Manifest, given: &[&str]) -> Result<Vec<Option<usize>>, Reason> {
-    let is_declared = |name: &&str| manifest.endpoints.iter().any(|e| e.name == *name);
-    if let Some(name) = given.iter().find(|name| !is_declared(name)) {
+fn places<G: AsRef<str>>(manifest: &Manifest, given: &[G]) -> Result<Vec<Option<usize>>, Reason> {
+    let is_declared = |name: &str| manifest.endpoints.iter().any(|e| e.name == name);
+    let mut names = given.iter().map(AsRef::as_ref);
+    if let Some(name) = names.find(|name| !is_declared(name)) {
         return Err(Reason::Undeclared {
-            name: (*name).to_owned(),
+            name: name.to_owned(),
             declared: manifest.endpoints.iter().map(|e| e.name.clone()).collect(),
         });
     }
-    let mut places = Vec::new();
+    let mut places = Vec::with_capacity(manifest.endpoints.len());
     for declared in &manifest.endpoints {
         let name = &declared.name;
-        let mut here = (0..given.len()).filter(|i| given[*i] == name);
+        let mut here = (0..given.len()).filter(|i| given[*i].as_ref() == name);
         if declared.many {
             places.extend(here.map(Some));
             continue;

@@ -154,7 +154,7 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
         let mut select = Select::<2>::new();
         let input = select.add(wire.input());
         let leave = select.add(server.slots.leave(slot).handle());
-        if uptime() >= end || select.wait(until(end)).is_err() {
+        if until(end).is_none_or(|time| select.wait(time).is_err()) {
             return match begun {
                 true => Heard::Slow,
                 false => Heard::Over,
@@ -276,7 +276,7 @@ impl Talk<'_> {
             return Err(Lost::Over);
         }
         let end = pace.end(moved);
-        if uptime() >= end || select.wait(until(end)).is_err() {
+        if until(end).is_none_or(|time| select.wait(time).is_err()) {
             return Err(Lost::Slow);
         }
         if select.tag(leave).is_some() {

@@ -12,7 +12,7 @@ use crate::connection::{CUT, SLOW, Talk};
 use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
 use crate::trace;
-use crate::wire::{Lost, Source, until};
+use crate::wire::{Lost, Source, left};
 use core::time::Duration;
 use sing_sdk::io::LARGEST;
 use sing_sdk::prelude::*;
@@ -355,8 +355,7 @@ impl Exchange<'_, '_> {
             true => self.deadline.min(now + self.patience.left()),
             false => self.deadline,
         };
-        // A wait without time still succeeds when something is ready.
-        if now >= end || select.wait(until(end)).is_err() {
+        if left(now, end).is_none_or(|time| select.wait(time).is_err()) {
             return Err(match end < self.deadline {
                 true => Failure::Client(SLOW),
                 false => Failure::Late,

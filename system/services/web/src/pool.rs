@@ -7,6 +7,7 @@
 
 use crate::grants::Grants;
 use crate::service::Service;
+use crate::wire::until;
 use alloc::sync::Arc;
 use core::time::Duration;
 use sing_sdk::names::Names;
@@ -135,7 +136,7 @@ impl Pool {
                 return self.alive(ready);
             }
             drop(state);
-            if uptime() >= end || sync::wait(&self.freed, crate::wire::until(end)).is_err() {
+            if until(end).is_none_or(|time| sync::wait(&self.freed, time).is_err()) {
                 return Err(None::Busy);
             }
         }

@@ -7,13 +7,12 @@
 //!   anything: each mount has a channel of its own to the name server.
 
 use crate::pool::Start;
-use crate::wire::until;
 use core::time::Duration;
 use sing_sdk::client;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::sync::{self, Mutex};
-use sing_sdk::time::uptime;
+use sing_sdk::time::Timeout;
 
 type Ready = WebServiceContract::Imp<WebServiceContract::Ready>;
 
@@ -35,7 +34,7 @@ fn bind(names: &mut Names, path: &str) -> Result<Ready, Error> {
     client::reach(names, path, |names, path| {
         let (service, exp) = WebServiceContract::new_channel()?;
         names.bind(path, exp)?;
-        sync::wait(&service, until(uptime() + PATIENCE))?;
+        sync::wait(&service, Timeout::from(PATIENCE))?;
         Ok(service.recv_success()?)
     })
 }
@@ -61,7 +60,7 @@ impl Service {
             };
             let (channel, requests) = WebContract::new_channel().map_err(said)?;
             let asked = service.send_serve(requests);
-            let patience = until(uptime() + PATIENCE);
+            let patience = Timeout::from(PATIENCE);
             if sync::wait(&asked, patience).is_err() {
                 return Err(format!("{path}: does not take the request"));
             }

@@ -6,7 +6,6 @@
 //! - One thread waits for the service, for a bounded time, and no request does.
 
 use crate::server::Server;
-use crate::wire::until;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -156,7 +155,7 @@ fn bind(names: &mut Names) -> Result<Ready, Error> {
     client::reach(names, SERVICE, |names, path| {
         let (service, exp) = SpansContract::new_channel()?;
         names.bind(path, exp)?;
-        sync::wait(&service, until(uptime() + PATIENCE))?;
+        sync::wait(&service, Timeout::from(PATIENCE))?;
         Ok(service.recv_success()?)
     })
 }

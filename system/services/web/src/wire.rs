@@ -52,9 +52,15 @@ impl From<Error> for Lost {
     }
 }
 
-/// The time until a moment.
-pub fn until(end: Duration) -> Timeout {
-    end.saturating_sub(uptime()).into()
+/// The time until a moment; `None` if that has come. A wait without time still succeeds when something
+/// is ready.
+pub fn until(end: Duration) -> Option<Timeout> {
+    left(uptime(), end)
+}
+
+/// The same for who knows what time it is.
+pub fn left(now: Duration, end: Duration) -> Option<Timeout> {
+    (now < end).then(|| end.saturating_sub(now).into())
 }
 
 impl Wire {
@@ -213,8 +219,7 @@ impl Wire {
             let mut select = Select::<2>::new();
             let output = select.add(self.output.handle());
             let leave = select.add(leave);
-            // A wait without time still succeeds when something is ready.
-            if uptime() >= end || select.wait(until(end)).is_err() {
+            if until(end).is_none_or(|time| select.wait(time).is_err()) {
                 return Err(Lost::Slow);
             }
             if select.tag(leave).is_some() {
@@ -238,8 +243,9 @@ impl Wire {
         self.output = Sink::Gone;
         while self.input.is_some() {
             // One that sends on and on is not waited for either.
-            let first = sync::wait_any(&[leave, self.input()], until(end));
-            if uptime() >= end || first != Ok(1) {
+            let handles = [leave, self.input()];
+            let first = until(end).map(|time| sync::wait_any(&handles, time));
+            if first != Some(Ok(1)) {
                 return self.abort();
             }
             drop(self.take());

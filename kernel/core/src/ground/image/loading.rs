@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicI32, AtomicU64};
 use sing_image::contract::{Entry, Hash, Reader};
 use sing_image::manifest::Manifest;
 use sing_image::meta::{Checks, Linkage, Meta};
@@ -253,6 +253,7 @@ impl Checked {
             budget: self.manifest.budget(),
             stack: self.manifest.stack_bytes(),
             expected: AtomicU64::new(0),
+            content: AtomicI32::new(0),
             code,
             lines,
             template,

@@ -280,6 +280,8 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     const LARGE_AND_SMALL: u64 = LARGE as u64 + 4096;
     assert_eq!(machine.loaded.load(Relaxed), LARGE_AND_SMALL);
 
+    its_sips_say_what_memory_the_next_one_needs();
+
     // A load of the next image is abandoned in the middle of its code; a request for another one
     // finishes it first.
     while machine.loaded.load(Relaxed) < LARGE_AND_SMALL + (1 << 20) {
@@ -308,6 +310,30 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
 
 /// Each step that finds too little memory for its bound reports that, and the load goes on when
 /// there is more.
+/// Returns an image that is loaded.
+fn loaded_one(name: &str) -> &'static Installed {
+    match look(name) {
+        Ok(Found::Image(image)) => image,
+        _ => panic!("{name} is not loaded"),
+    }
+}
+
+fn its_sips_say_what_memory_the_next_one_needs() {
+    let image = loaded_one("small");
+    assert!(image.needs_little(), "before anything is known");
+    image.has_needed_more();
+    (1..VOTES).for_each(|_| image.expect(KEEP_LITTLE));
+    image.expect(KEEP_LITTLE + 1);
+    assert!(!image.needs_little(), "one in five needs more");
+    image.expect(KEEP_LITTLE);
+    assert!(image.needs_little());
+    (0..1000).for_each(|_| image.has_needed_more());
+    (1..MOST_VOTES).for_each(|_| image.expect(0));
+    assert!(!image.needs_little());
+    image.expect(0);
+    assert!(image.needs_little(), "it is believed soon");
+}
+
 fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     let machine = small();
     let heap = machine.heap.load(Relaxed);
@@ -345,6 +371,7 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     for (number, table) in (0..).zip(large) {
         let (found, contract) = image.contract(&table.name).unwrap();
         assert_eq!((found, &contract.table), (number, table));
+        assert_eq!(image.number_of(contract), Some(number));
     }
     assert!(image.contract("C040").is_none() && image.contract("").is_none());
     assert_eq!(image.startup, [Some((32, 199))]);

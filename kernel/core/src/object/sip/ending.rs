@@ -250,7 +250,7 @@ fn gone(sip: &'static Sip) {
     sip.account().discharge(sip.memory.cost());
     sip.image()
         .expect(sip.memory.with(|memory| memory.committed()));
-    sip.memory.take().give();
+    sip.memory.take().give_after(sip.image().needs_little());
     DYING.lock().remove(sip);
     sip.gone.store(true, Relaxed);
     // Its account has paid for what it reads.

@@ -5,7 +5,7 @@ use super::Sip;
 use sing_abi::trap::Trap;
 use sing_runtime::{Instance, memory_cost};
 
-use crate::ground::memory::PIECE;
+use crate::ground::memory::{KEEP_LITTLE, PIECE, Slot};
 use crate::mechanism::interrupt;
 
 impl Sip {
@@ -76,7 +76,10 @@ impl Sip {
         if end > len {
             return Err(Trap::MemoryOutOfBounds);
         }
-        let done = self.memory.with(|m| m.raise(end, len));
+        let (before, done) = self.memory.with(|m| (m.committed(), m.raise(end, len)));
+        if before <= KEEP_LITTLE && end > KEEP_LITTLE {
+            self.image().has_needed_more();
+        }
         done.ok_or(Trap::OutOfMemory)
     }
 
@@ -200,10 +203,12 @@ impl Sip {
         let Some((old, new, pages)) = grown.flatten() else {
             return -1;
         };
-        // Who has touched all that it had will touch what it asks for, too. Where memory is short,
-        // the access says so.
-        if index == 0 && self.memory.committed() >= old {
-            self.memory.with(|m| m.raise(new.min(old + PIECE), new));
+        // Who has touched all that it had will touch what it asks for, too; and what is hidden costs one
+        // call now, and a fault besides later. Where memory is short, the access says so.
+        if index == 0 {
+            let raise = |m: &mut Slot| m.raise(new.min(old + PIECE), new);
+            self.memory
+                .with(|m| (m.occupied() >= old).then(|| raise(m)));
         }
         pages
     }
