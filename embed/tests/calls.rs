@@ -296,10 +296,15 @@ fn what_is_no_image_is_refused() {
     let bytes = std::fs::read(path()).unwrap();
     let name = format!("sing-embed-{}", std::process::id());
     let broken = std::env::temp_dir().join(name);
-    for bytes in [&bytes[..bytes.len() / 2], b"", b"no image"] {
+    std::fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    let system = System::start(&Image::open(&broken).unwrap());
+    assert!(matches!(system, Err(Error::Image(_))), "{system:?}");
+    for bytes in [&b""[..], b"no image"] {
         std::fs::write(&broken, bytes).unwrap();
-        let system = System::start(&Image::open(&broken).unwrap());
-        assert!(matches!(system, Err(Error::Image(_))), "{system:?}");
+        let error = Image::open(&broken).unwrap_err().to_string();
+        let shown = broken.display().to_string();
+        assert!(error.starts_with(&shown), "{error}");
+        assert!(error.contains("not a system image"), "{error}");
     }
     std::fs::set_permissions(&broken, Permissions::from_mode(0o666)).unwrap();
     let error = Image::open(&broken).unwrap_err();

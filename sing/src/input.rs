@@ -44,6 +44,8 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
              `sing check contracts`, `sing count` and `sing doc` take system images"
                 .into(),
         )
+    } else if bytes.is_empty() {
+        Err("the file is empty; a WebAssembly module or an image (an ELF file) is asked for".into())
     } else if is_text_format(bytes) {
         Err(
             "this looks like WebAssembly text, and a module is binary; make one with `wat2wasm`"

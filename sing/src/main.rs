@@ -31,9 +31,18 @@ mod system;
 mod verify;
 
 use args::Command;
+use signal_hook::consts::SIGXFSZ;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
+    // Linux would end the process where a file reaches `ulimit -f`: with a handler, the write says so. Nobody
+    // reads the flag. (Ignoring the signal would pass on to the programs that this one starts.)
+    if let Err(e) = signal_hook::flag::register(SIGXFSZ, Arc::default()) {
+        output::complain(format!(
+            "sing: the signal of `ulimit -f` has no handler: {e}"
+        ));
+    }
     let status = match args::parse(std::env::args_os()) {
         Ok(command) => run(command),
         Err(message) => {

@@ -147,3 +147,30 @@ fn programs_without_checks_are_named() {
         assert_eq!(text.contains(note), noted, "{line}: {text}");
     }
 }
+
+#[test]
+fn what_a_file_is_instead_is_said() {
+    let folder = folder("instead");
+    std::fs::write(folder.join("empty"), "").unwrap();
+    std::fs::create_dir(folder.join("dir")).unwrap();
+    // An ELF file of another system: this test.
+    let elf = std::env::current_exe().unwrap();
+    symlink(elf, folder.join("elf")).unwrap();
+    for (line, said) in [
+        (
+            "verify dir",
+            "dir: refused: cannot be read: it is a directory",
+        ),
+        ("run dir", "dir: cannot be read: it is a directory"),
+        ("verify empty", "empty: refused: the file is empty"),
+        ("run empty", "empty: the file is empty"),
+        (
+            "run elf",
+            "elf: is an ELF file, and no program for WebAssembly",
+        ),
+    ] {
+        let (status, text) = sing(&folder, line);
+        assert_eq!(status, Some(1), "{line}: {text}");
+        assert!(text.contains(said), "{line}: {text}");
+    }
+}

@@ -102,3 +102,44 @@ fn nothing_is_kept_where_none_is_wanted() {
     fs::write(folder.join("cache"), "no folder").unwrap();
     made(&folder, &["compile", "m.wasm"], 10);
 }
+
+/// Linux sends a signal to who writes more into a file than its limit allows; it ends nobody here.
+#[test]
+fn a_limit_of_files_costs_the_cache_alone() {
+    let folder = folder("limited");
+    fs::write(folder.join("m.wasm"), module(1)).unwrap();
+    let limited = |out: &str| {
+        let output = Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -f 0 && exec \"$0\" compile m.wasm -v -o \"$1\"",
+            ])
+            .args([env!("CARGO_BIN_EXE_sing"), out])
+            .current_dir(&folder)
+            .env("SING_CACHE", folder.join("cache"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    // A device has no size.
+    let (status, said) = limited("/dev/null");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(
+        said.contains("its functions are not kept: File too large"),
+        "{said}"
+    );
+    let (status, said) = limited("out");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("out: cannot be written: File too large"),
+        "{said}"
+    );
+    let mut left: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["cache", "m.wasm"]);
+    assert_eq!(fs::read_dir(folder.join("cache")).unwrap().count(), 0);
+}

@@ -12,6 +12,7 @@ use crate::{bench, doc, fresh, fuzz, iso, programs, run, soak, test, wasi, wast}
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
+use sing_files::near::did_you_mean;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -46,9 +47,10 @@ usage: cargo xtask COMMAND
   programs [--dir DIR] [--machine hosted|microvm|q35]...
       makes ordinary programs in Rust, Go and C (tests/programs) and runs them by `sing run`, and on machines as commands
       of the shell; --dir has the programs of another directory, too, and its `check` judge them
-  test [--quick] [--all] [PART | TEST | PART/TEST]
+  test [--quick] [--all] [--list] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
-      emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)
+      emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot);
+      --list shows the parts, or the tests with the word in the name, and runs none
   test fresh-machine [--only WORD] [--tests FILTER | --run-only] [--rustup] [--keep]
       runs `cargo xtask run` and `cargo xtask test` in bare roots of Debian or Ubuntu (as root; takes hours)
   wast PATH...
@@ -89,6 +91,11 @@ usage: cargo xtask COMMAND
       counts the code of the system's programs, and of these, with all functions and without those that nothing calls
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
+
+/// Their names.
+const NAMES: [&str; 11] = [
+    "run", "image", "wasi", "programs", "test", "wast", "fuzz", "soak", "doc", "bench", "help",
+];
 
 /// The commands.
 #[derive(Debug)]
@@ -141,7 +148,10 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
                 }
                 Ok(Command::Wast(paths))
             }
-            other => bail!("unknown command `{other}`"),
+            other => bail!(
+                "unknown command `{other}`{}",
+                did_you_mean(other, NAMES).trim_end_matches('?')
+            ),
         },
         Some(other) => Err(other.unexpected().into()),
     }
@@ -310,6 +320,7 @@ fn parse_test(mut parser: lexopt::Parser) -> Result<Command> {
             Short('h') | Long("help") => return Ok(Command::Help),
             Long("quick") => request.quick = true,
             Long("all") => request.all = true,
+            Long("list") => request.list = true,
             Value(word)
                 if request.filter.is_none() && !request.quick && word == "fresh-machine" =>
             {

@@ -30,6 +30,9 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     // Asked before it is opened: to open a pipe waits for somebody who writes.
     let about = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    if about.is_dir() {
+        return Err("it is a directory".into());
+    }
     if !about.is_file() {
         return Err("it is no regular file".into());
     }

@@ -96,6 +96,10 @@ pub enum Kind<T = String, W = Vec<String>> {
     Choice(W),
     /// A path specification: a path whose parts may be patterns, which the program looks for.
     Pattern,
+    /// The number or name of a process.
+    Process,
+    /// The name of a service that the service manager knows.
+    Service,
 }
 
 /// Words of which one is chosen.
@@ -125,6 +129,9 @@ impl<T: AsRef<str>, W: Words> Kind<T, W> {
             Kind::Path => "a path".into(),
             Kind::Pattern => "a path or a pattern".into(),
             Kind::Program => "a program".into(),
+            // For who types `kill -9 5`.
+            Kind::Process => "the number or name of a process (there are no signals)".into(),
+            Kind::Service => "a service".into(),
             Kind::Other(text) => text.as_ref().into(),
             Kind::Whole { .. } => "a whole number".into(),
             Kind::Range { least: 1, most } if *most >= u32::MAX.into() => {
@@ -153,7 +160,13 @@ impl<T: AsRef<str>, W: Words> Kind<T, W> {
     #[must_use]
     pub fn accepts(&self, text: &str) -> bool {
         match self {
-            Kind::Text | Kind::Path | Kind::Pattern | Kind::Program | Kind::Other(_) => true,
+            Kind::Text
+            | Kind::Path
+            | Kind::Pattern
+            | Kind::Program
+            | Kind::Service
+            | Kind::Other(_) => true,
+            Kind::Process => !text.is_empty() && !text.starts_with(['-', '+']),
             Kind::Whole { least, most } | Kind::Range { least, most } => {
                 // An unsigned type has no minus sign, not even before a zero.
                 let sign = *least >= 0 && text.starts_with('-');

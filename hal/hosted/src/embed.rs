@@ -18,7 +18,7 @@ use crate::{Config, Error, HostedHal, Port, signals};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use sing_abi::PAGE;
 use sing_arch::switch;
-use sing_image::system::MOST_BYTES;
+use sing_image::system::{MOST_BYTES, is_of_any_version, of_other_version};
 use sing_kernel::{BootImage, Options};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -116,8 +116,8 @@ impl Image<'_> {
     /// made it, of programs that it has verified and compiled, and nobody else could change it.
     ///
     /// # Errors
-    /// If it cannot be read, if it is another user's (but the administrator's), or if everybody may
-    /// write to it.
+    /// With its path: if it cannot be read or is no system image of this version, if it is another user's
+    /// (but the administrator's), or if everybody may write to it.
     pub fn open(path: &Path) -> io::Result<Image<'static>> {
         let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
         Image::read(path).map_err(named)
@@ -144,6 +144,14 @@ impl Image<'_> {
         Read::by_ref(&mut file)
             .take(MOST_BYTES)
             .read_to_end(&mut bytes)?;
+        if let Some(other) = of_other_version(&bytes) {
+            return Err(io::Error::other(other.message));
+        }
+        if !is_of_any_version(&bytes) {
+            return Err(io::Error::other(
+                "not a system image; `sing image` or `sing build` makes one",
+            ));
+        }
         Ok(Image(bytes.into()))
     }
 }

@@ -121,7 +121,7 @@ pub fn bind<S>(
 /// [`crate::time::uptime`].
 ///
 /// The name server is asked over a connection of its own: one on which a bind hangs is given up with
-/// it, and the caller's stays usable. All refusals are [`Error::NotFound`], but for that of a name server that
+/// it, and the caller's stays usable. (A name server that does not even give a connection is given up.) All refusals are [`Error::NotFound`], but for that of a name server that
 /// was just started again.
 pub(crate) fn bind_until(
     names: &mut Names,
@@ -129,7 +129,7 @@ pub(crate) fn bind_until(
     service: ServiceContract::Exp<ServiceContract::Start>,
     end: Duration,
 ) -> Result<(), Error> {
-    let names = names.connect()?;
+    let names = names.connect_until(end)?;
     let names = switch_receive! {
         case names.Success() as ready => ready,
         case names.ChannelClosed() => return Err(Error::Closed),
@@ -272,5 +272,171 @@ impl Patience {
         time::sleep(self.wait);
         self.wait = (self.wait * 2).min(LONGEST_WAIT);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contracts::ClockContract;
+    use crate::rt::TypedEndpoint as _;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use std::thread;
+
+    type Asked = NamespaceContract::Exp<NamespaceContract::Ready>;
+
+    /// Attempts that have these outcomes, one after the other: what comes of them within this time,
+    /// and how many were made.
+    fn attempts(within: Duration, outcomes: &[Result<u32, Error>]) -> (Result<u32, Error>, usize) {
+        let mut made = 0;
+        let outcome = until(time::uptime() + within, || {
+            made += 1;
+            outcomes
+                .get(made - 1)
+                .or(outcomes.last())
+                .copied()
+                .unwrap_or(Ok(0))
+        });
+        (outcome, made)
+    }
+
+    #[test]
+    fn an_attempt_is_repeated_where_something_is_started_again() {
+        let long = Duration::from_secs(60);
+        let (closed, again) = (Err(Error::Closed), Err(Error::Refused(Refusal::Again)));
+        assert_eq!(attempts(long, &[Ok(7)]), (Ok(7), 1));
+        assert_eq!(attempts(long, &[closed, again, closed, Ok(7)]), (Ok(7), 4));
+        for error in [Error::NotFound, Error::Timeout, Error::NoResources] {
+            assert_eq!(
+                attempts(long, &[closed, Err(error), Ok(7)]),
+                (Err(error), 2)
+            );
+        }
+    }
+
+    #[test]
+    fn attempts_have_an_end() {
+        let begun = time::uptime();
+        let (outcome, made) = attempts(Duration::from_millis(30), &[Err(Error::Closed)]);
+        assert_eq!(outcome, Err(Error::Closed));
+        // With waits of 2, 4, 8 ms and so on between them, and one at the end.
+        assert!((2..=6).contains(&made), "{made}");
+        assert!(time::uptime() - begun >= Duration::from_millis(30));
+        assert_eq!(
+            attempts(Duration::ZERO, &[Err(Error::Closed), Ok(7)]),
+            (Err(Error::Closed), 1)
+        );
+    }
+
+    /// The next bind that a client asks for.
+    fn bind_of(
+        server: Asked,
+        wanted: &str,
+    ) -> (
+        crate::names::Service,
+        NamespaceContract::Exp<NamespaceContract::Binding>,
+    ) {
+        use NamespaceContract::exp::Ready;
+        let Ready::Bind(path, _, exp, asked) = server.recv() else {
+            panic!("a client that does not bind");
+        };
+        assert_eq!(path.get().as_deref(), Some(wanted));
+        (exp, asked)
+    }
+
+    /// What comes of a bind of `/clock` within this time, where this serves names.
+    fn bound(
+        within: Duration,
+        server: impl FnOnce(Asked) -> Vec<Asked> + Send,
+    ) -> Result<(), Error> {
+        let (imp, exp) = NamespaceContract::new_channel()?;
+        thread::scope(|scope| {
+            // What it returns stays open until the client is done.
+            let server = scope.spawn(|| server(exp.send_success()));
+            let mut names = Names::new(imp)?;
+            let (_clock, exp) = ClockContract::new_channel()?;
+            let bound = bind_until(&mut names, "/clock", exp.into(), time::uptime() + within);
+            drop(names);
+            drop(server.join());
+            bound
+        })
+    }
+
+    /// Gives a connection of its own; the server's end of it.
+    fn connected(names: Asked) -> (Asked, Asked) {
+        let (connection, asked) = bind_of(names, "/");
+        let connection = connection.into_endpoint().cast();
+        let connection: NamespaceContract::Exp<NamespaceContract::Start> =
+            connection.expect("a connection to the name server");
+        (asked.send_ack_bind(), connection.send_success())
+    }
+
+    #[test]
+    fn a_path_is_bound_over_a_connection_of_its_own() {
+        let long = Duration::from_secs(60);
+        let granted = bound(long, |names| {
+            let (names, own) = connected(names);
+            let (_clock, asked) = bind_of(own, "/clock");
+            vec![names, asked.send_ack_bind()]
+        });
+        assert_eq!(granted, Ok(()));
+        for (reason, error) in [
+            (Refusal::NotFound, Error::NotFound),
+            (Refusal::NoResources, Error::NotFound),
+            (Refusal::Again, Error::Refused(Refusal::Again)),
+        ] {
+            let refused = bound(long, |names| {
+                let (names, own) = connected(names);
+                let (clock, asked) = bind_of(own, "/clock");
+                vec![names, asked.send_nak_bind(reason, clock)]
+            });
+            assert_eq!(refused, Err(error));
+        }
+    }
+
+    #[test]
+    fn a_bind_has_an_end_whoever_is_silent() {
+        let short = Duration::from_millis(30);
+        // The name server itself does not answer, or not over the new connection, or not the bind.
+        let silent = bound(short, |names| {
+            let held = bind_of(names, "/");
+            thread::sleep(short * 2);
+            drop(held);
+            Vec::new()
+        });
+        assert_eq!(silent, Err(Error::Timeout));
+        let silent = bound(short, |names| {
+            let (held, asked) = bind_of(names, "/");
+            let names = asked.send_ack_bind();
+            thread::sleep(short * 2);
+            drop(held);
+            vec![names]
+        });
+        assert_eq!(silent, Err(Error::Timeout));
+        let silent = bound(short, |names| {
+            let (names, own) = connected(names);
+            let held = bind_of(own, "/clock");
+            thread::sleep(short * 2);
+            drop(held);
+            vec![names]
+        });
+        assert_eq!(silent, Err(Error::Timeout));
+    }
+
+    #[test]
+    fn an_end_is_told_from_silence() {
+        let long = Duration::from_secs(60);
+        let ended = bound(long, |names| {
+            drop(bind_of(names, "/"));
+            Vec::new()
+        });
+        assert_eq!(ended, Err(Error::Closed));
+        let ended = bound(long, |names| {
+            let (names, own) = connected(names);
+            drop(bind_of(own, "/clock"));
+            vec![names]
+        });
+        assert_eq!(ended, Err(Error::Closed));
     }
 }

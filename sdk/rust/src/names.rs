@@ -161,6 +161,26 @@ impl Names {
         }
     }
 
+    /// The same, if the name server answers before `end`, a time of [`time::uptime`]. One that does
+    /// not is given up: this channel to it is closed.
+    pub(crate) fn connect_until(
+        &mut self,
+        end: Duration,
+    ) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
+        let (imp, exp) = NamespaceContract::new_channel()?;
+        let binding = self
+            .take()?
+            .send_bind(Text::new("/")?, 0, exp.into_service());
+        let (next, granted) = switch_receive! {
+            case binding.AckBind() as next => (next, Ok(imp)),
+            case binding.NakBind(reason, _exp) as next => (next, Err(reason.into())),
+            case binding.ChannelClosed() => return Err(Error::Closed),
+            deadline end => return Err(Error::Timeout),
+        };
+        self.0 = Some(next);
+        granted
+    }
+
     /// What matches a path specification ([`pattern`]), found as the results are taken, with one
     /// piece of them in memory at a time.
     ///

@@ -25,7 +25,7 @@ mod hosts;
 
 pub use awaited::Awaited;
 pub use datagrams::{Came, Datagrams, Incoming, Outgoing};
-pub use hosts::{Echo, Link, links, look_up, query};
+pub use hosts::{Echo, Link, explain, links, look_up, query};
 
 use crate::Error;
 use crate::contracts::{IpAddress, PipeContract, TcpConnectionContract, TcpFault};

@@ -7,6 +7,7 @@
 //! be.
 #![forbid(unsafe_code)]
 
+pub mod near;
 pub mod standard;
 
 use std::fs::{self, DirBuilder};

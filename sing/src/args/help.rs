@@ -1,5 +1,6 @@
 //! What the command says about itself. Completions are made of the same table.
 
+use sing_files::near::did_you_mean;
 use std::fmt::Write as _;
 
 /// A command: its words, what it does in a line, how it is called, and more.
@@ -268,24 +269,10 @@ pub fn find(name: &str) -> Option<&'static About> {
     COMMANDS.iter().find(|about| about.name == name)
 }
 
-/// Edits between a name and that of the command which may be meant, at most.
-const SLIP: usize = 2;
-
 /// That there is no command of a name, and which one may be meant.
 pub fn no_command(name: &str) -> String {
-    // Distances are the product of lengths in time.
-    let name_is_short = name.len() <= 100;
-    let near = COMMANDS
-        .iter()
-        .filter(|_| name_is_short)
-        .filter_map(|about| {
-            let distance = strsim::osa_distance(name, about.name);
-            (distance <= SLIP.min(about.name.len() / 2)).then_some((distance, about.name))
-        });
-    match near.min() {
-        Some((_, other)) => format!("there is no command {name:?}; did you mean `{other}`?"),
-        None => format!("there is no command {name:?}"),
-    }
+    let known = COMMANDS.iter().map(|about| about.name);
+    format!("there is no command {name:?}{}", did_you_mean(name, known))
 }
 
 /// The output of `sing help`.

@@ -154,11 +154,13 @@ test = false
 bench = false
 ";
 
-/// Makes a project in this folder, which is not there yet.
+/// Makes a project in this folder, which is not there yet; those above it are made, too.
 pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
     let shown = folder.display();
     let name = folder.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| format!("{folder:?}: has no name that a program could have"))?;
+    let name = name.ok_or_else(|| {
+        format!("{folder:?}: has no name that a program could have; write `sing new NAME`")
+    })?;
     let checked = check(name).and_then(|()| match kind {
         Kind::Service | Kind::C => check_contract(name),
         Kind::Program | Kind::Client | Kind::Wasi => Ok(()),
@@ -170,6 +172,10 @@ pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
         ));
     }
     let failed = |e| format!("{shown}: cannot be made: {e}");
+    // As cargo does. Without any above it, the parent is the empty path.
+    if let Some(parent) = folder.parent().filter(|p| *p != Path::new("")) {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
     let place = sing_files::Folder::beside(folder).map_err(failed)?;
     // The place is of this user alone; a project is as open as others.
     let whole = place.path().join(name);

@@ -9,9 +9,11 @@ use crate::kept::{self, Kept, Wanted};
 use crate::output::complain;
 use crate::{input, system};
 use sing_compiler::{Features, Options};
+use sing_image::elf::Image;
 use sing_image::system::{BIN, SystemImage, SystemManifest};
 use sing_merge::Kind;
 use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::SystemTime;
@@ -78,8 +80,12 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     let before = Settled::module(&request.file, SystemTime::now());
     let module = input::read(&request.file)?;
     if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
+        let is = match Image::decode(&module) {
+            Ok(_) => "is the image of a program of this system",
+            Err(_) => "is an ELF file, and no program for WebAssembly",
+        };
         return Err(format!(
-            "{shown}: is the image of a program of this system; this takes a module of WASI preview 1, or a component"
+            "{shown}: {is}; this takes a module of WASI preview 1, or a component"
         ));
     }
     let Some(cache) = cache else {
@@ -135,7 +141,15 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
 }
 
 fn without_name(archive: &[u8]) -> Result<File, String> {
-    nameless(archive).map_err(|e| format!("the system image cannot be kept: {e}"))
+    nameless(archive).map_err(|e| {
+        let bytes = archive.len();
+        match e.kind() {
+            io::ErrorKind::FileTooLarge => format!(
+                "the system image of {bytes} bytes is larger than files may be here; raise the limit (`ulimit -f`)"
+            ),
+            _ => format!("the system image cannot be kept: {e}"),
+        }
+    })
 }
 
 /// What all kept files depend on: this command, with its compiler, and the services with the

@@ -40,6 +40,8 @@ fn an_image_is_for_a_file_or_a_disc() {
 fn mistakes_are_named() {
     for (line, part) in [
         (&["walk"][..], "walk"),
+        (&["rnu"], "did you mean `run`"),
+        (&["tset", "unit"], "did you mean `test`"),
         (&["run", "--machine", "vax"], "vax"),
         (&["run", "--memory", "none"], "none"),
         (&["run", "-c", "a", "-c", "b"], "once"),
@@ -69,5 +71,21 @@ fn mistakes_are_named() {
     ] {
         let error = reason(&parse_line(line).unwrap_err());
         assert_eq!(error.matches(part).count(), 1, "{line:?}: {error}");
+    }
+}
+
+#[test]
+fn each_command_is_named_once() {
+    for name in NAMES {
+        let known = match parse_line(&[name]) {
+            Ok(_) => true,
+            Err(error) => !reason(&error).contains("unknown command"),
+        };
+        assert!(known, "{name}");
+        let lines = USAGE.lines().filter(|line| {
+            let mut words = line.split_whitespace();
+            line.starts_with("  ") && !line.starts_with("   ") && words.next() == Some(name)
+        });
+        assert!(name == "help" || lines.count() >= 1, "{name}");
     }
 }

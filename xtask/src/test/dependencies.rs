@@ -1,4 +1,5 @@
-//! Dependencies: licences and sources by `deny.toml`, advisories by cargo-deny.
+//! Dependencies: whether lock files are current, licences and sources by `deny.toml`, advisories by
+//! cargo-deny.
 //!
 //! cargo-deny checks all of it if it is installed. It takes minutes to build and the network to
 //! fetch advisories, so it is not installed automatically; licences and sources are then checked
@@ -9,6 +10,7 @@ use crate::cargo;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -33,10 +35,31 @@ struct Licenses {
     allow: Vec<String>,
 }
 
-/// Runs cargo-deny, or the checks of our own.
+/// Whether lock files are current; then runs cargo-deny, or the checks of our own.
 pub fn check(run: &Run) -> Result<Report> {
     let root = &run.project.root;
     let mut report = Report::default();
+    for folder in workspaces(root)? {
+        let shown = folder.strip_prefix(root).unwrap_or(&folder).join(LOCK);
+        // It downloads nothing: without the registry's index it cannot tell.
+        let mut command =
+            cargo::command(&folder, &["update", "--workspace", "--locked", "--offline"]);
+        let outcome = cargo::capture(&mut command, &format!("checking {}", shown.display()))?;
+        match judge(outcome.success, &outcome.output) {
+            Lock::Current => report.passed += 1,
+            Lock::Unknown => report.skipped.push(format!(
+                "{}: cargo cannot tell offline whether it is current; `cargo fetch` there lets it",
+                shown.display()
+            )),
+            Lock::Stale => report.count(
+                shown.display().to_string(),
+                Err(format!(
+                    "not current; `cargo update --workspace` in its folder makes it so\n{}",
+                    outcome.output
+                )),
+            ),
+        }
+    }
     if cargo::capture(
         &mut cargo::command(root, &["deny", "--version"]),
         "looking for cargo-deny",
@@ -67,6 +90,48 @@ pub fn check(run: &Run) -> Result<Report> {
         report.count(name, check_package(&package, &rules.licenses.allow));
     }
     Ok(report)
+}
+
+/// The name of lock files.
+const LOCK: &str = "Cargo.lock";
+
+/// What is to be said of a lock file.
+#[derive(Debug, PartialEq, Eq)]
+enum Lock {
+    Current,
+    Stale,
+    Unknown,
+}
+
+/// What cargo's answer means.
+fn judge(success: bool, output: &str) -> Lock {
+    match success {
+        true => Lock::Current,
+        false if output.contains("--locked was passed") => Lock::Stale,
+        false => Lock::Unknown,
+    }
+}
+
+/// The folders of this workspace and of those within it, which have lock files of their own.
+fn workspaces(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let hidden = name.as_encoded_bytes().starts_with(b".");
+            if entry.file_type()?.is_dir() && !hidden && name != "target" {
+                folders.push(entry.path());
+            } else if name == LOCK {
+                found.push(folder.clone());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// All packages used by builds for our machines.
@@ -146,5 +211,59 @@ mod tests {
         assert!(verdict(Some("MIT"), Some("git+https://example.org/x")).is_err());
         let registry = "registry+https://github.com/rust-lang/crates.io-index";
         assert!(verdict(Some("MIT"), Some(registry)).is_ok());
+    }
+
+    #[test]
+    fn every_workspace_is_found() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let all = workspaces(root).unwrap();
+        for folder in ["", "bench/compute", "tests/differential"] {
+            assert!(
+                all.contains(&root.join(folder)),
+                "{folder} is not among {all:?}"
+            );
+        }
+    }
+
+    /// A workspace that has got a dependency since its lock file was written.
+    #[test]
+    fn a_stale_lock_is_found() {
+        let folder = std::env::temp_dir().join(format!("xtask-lock-{}", std::process::id()));
+        for name in ["a", "b"] {
+            fs::create_dir_all(folder.join(name).join("src")).unwrap();
+            fs::write(folder.join(name).join("src/lib.rs"), "").unwrap();
+            let text = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\n");
+            fs::write(folder.join(name).join("Cargo.toml"), text).unwrap();
+        }
+        fs::write(
+            folder.join("Cargo.toml"),
+            "[workspace]\nmembers = [\"a\"]\nresolver = \"2\"\n",
+        )
+        .unwrap();
+        let ask = |words: &[&str]| {
+            let outcome = cargo::command(&folder, words).output().unwrap();
+            let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+            judge(outcome.status.success(), &text)
+        };
+        let locked = ["update", "--workspace", "--locked", "--offline"];
+        let made = ask(&["update", "--workspace", "--offline"]);
+        let current = ask(&locked);
+        let manifest = folder.join("a/Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        fs::write(
+            &manifest,
+            text + "[dependencies]\nb = { path = \"../b\" }\n",
+        )
+        .unwrap();
+        let stale = ask(&locked);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(
+            (made, current, stale),
+            (Lock::Current, Lock::Current, Lock::Stale)
+        );
+        assert_eq!(
+            judge(false, "error: no matching package named `x` found"),
+            Lock::Unknown
+        );
     }
 }

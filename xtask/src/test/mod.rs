@@ -17,6 +17,7 @@ mod hosts;
 pub mod link;
 mod links;
 mod misuse;
+mod names;
 mod network_peer;
 mod networks;
 mod ordinary;
@@ -41,7 +42,6 @@ use crate::setup::{self, Need, Needs, Without};
 use anyhow::Result;
 use parts::{PARTS, Part};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The options of `test`.
@@ -53,6 +53,8 @@ pub struct Request {
     pub all: bool,
     /// Only parts, or tests, whose name contains this.
     pub filter: Option<String>,
+    /// Show the names, and run nothing.
+    pub list: bool,
 }
 
 /// The context that the parts share.
@@ -116,10 +118,17 @@ pub fn run(request: &Request) -> Result<u8> {
     let mut filter = None;
     let chosen: Vec<&Part> = choose(request, &mut filter);
     let mut project = Project::find()?;
+    if request.list {
+        let lines = names::list(&project.root, request.filter.as_deref());
+        lines.iter().for_each(|line| say!("{line}"));
+        return Ok(u8::from(lines.is_empty()));
+    }
     if let Some(word) = &filter
-        && !may_name_a_test(&project.root, word)
+        && (chosen.is_empty() || !names::may_name_a_test(&project.root, word))
     {
-        say!("no test has that name");
+        let wanted = request.filter.as_deref().unwrap_or(word);
+        let part = wanted.split_once('/').map(|(part, _)| part);
+        say!("{}", names::no_test(&project.root, part, word));
         return Ok(1);
     }
     let has = |name: &str| chosen.iter().any(|part| part.name == name);
@@ -195,34 +204,6 @@ fn choose(request: &Request, filter: &mut Option<String>) -> Vec<&'static Part> 
     parts.filter(|part| part.filters).collect()
 }
 
-/// Whether a test may have this in its name, which is known only when all are built: something in
-/// the sources that tests are named after does.
-fn may_name_a_test(root: &Path, filter: &str) -> bool {
-    let word = filter.rsplit("::").next().unwrap_or(filter);
-    let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
-    // The tour's tests are lines, examples of documentation have files and lines.
-    !word.chars().all(is_word)
-        || boot::names().iter().any(|name| name.contains(word))
-        || std::fs::read_to_string(root.join("README.md")).is_ok_and(|text| text.contains(word))
-        || is_mentioned(root, word)
-}
-
-/// Whether a file below this folder has the word in its name, or a Rust source in its text.
-fn is_mentioned(folder: &Path, word: &str) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            return name != "target" && !name.starts_with('.') && is_mentioned(&path, word);
-        }
-        name.contains(word)
-            || name.ends_with(".rs")
-                && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(word))
-    })
-}
-
 fn row_text((name, report, time): &(&str, Report, Duration)) -> String {
     let (passed, failed, seconds) = (report.passed, report.failures.len(), time.as_secs_f32());
     format!("{name:<18} {passed:>6} passed {failed:>5} failed {seconds:>8.1} s")
@@ -248,7 +229,7 @@ fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
         }
     }
     if passed + failed == 0 {
-        say!("no test has that name");
+        say!("no test has that name; `cargo xtask test --list WORD` shows which have a word in it");
     }
     say!("in {} s:", time.as_secs());
     say!("{passed} passed, {failed} failed");
@@ -310,8 +291,8 @@ mod tests {
     fn a_filter_names_parts_or_tests() {
         let request = |quick, filter: &str| Request {
             quick,
-            all: false,
             filter: Some(filter.into()),
+            ..Request::default()
         };
         let mut filter = None;
         let names = |parts: Vec<&Part>| parts.iter().map(|p| p.name).collect::<Vec<_>>();
@@ -330,24 +311,6 @@ mod tests {
         let parts = names(choose(&request(false, "system-hosted/crash"), &mut filter));
         assert_eq!(parts, ["system-hosted"]);
         assert_eq!(filter.as_deref(), Some("crash"));
-    }
-
-    #[test]
-    fn a_name_that_no_source_has_is_no_tests() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for name in [
-            "shutdown-crowd",
-            "after_the_end",
-            "hello; ps",
-            "a_filter_names_parts",
-            "tests::a_filter_names_parts",
-            &boot::names()[0],
-        ] {
-            assert!(may_name_a_test(root, name), "{name}");
-        }
-        // In two parts, as this source has it otherwise.
-        let nothing = ["no-test", "-anywhere"].concat();
-        assert!(!may_name_a_test(root, &nothing));
     }
 
     #[test]

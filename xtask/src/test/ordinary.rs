@@ -341,7 +341,7 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
 fn as_nobody(machine: &Ordinary<'_>, folder: &Path, module: &Path) -> Result<Output> {
     let closed = machine.folder.join("closed");
     fs::create_dir_all(&closed)?;
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0))?;
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o0))?;
     let sing = machine.run.project.host_binary("sing");
     let mut command = match fs::read_dir(&closed) {
         Err(_) => Command::new(&sing),

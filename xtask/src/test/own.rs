@@ -364,13 +364,23 @@ fn bad_input(own: &Own<'_>) -> Result<()> {
         (&["new", "fn"], 1, "a word of Rust"),
         (&["new", "console"], 1, "a program of the system"),
         (&["new", "bin/../bin"], 1, "is there already"),
-        (&["new", "no/such/folder/a"], 1, "cannot be made"),
+        (&["new", "/proc/no/a"], 1, "cannot be made"),
+        (&["new", "größe"], 1, "small letters"),
+        (&["new", ""], 1, "`sing new NAME`"),
         (&["new", ".."], 1, "no name"),
         (&["build"], 1, "there is no project here"),
         (&["run"], 1, "`sing new NAME` makes one"),
         (&["boot", "no.img"], 161, "no.img"),
     ] {
         own.refused("", words, status, because)?;
+    }
+    // Folders above it are made, as cargo makes them; an absolute path is as good.
+    own.done("", &["new", "above/it/deep"])?;
+    let whole = own.folder.join("above/whole").display().to_string();
+    own.done("", &["new", &whole])?;
+    for folder in ["above/it/deep", "above/whole"] {
+        let made = own.folder.join(folder).join("Cargo.toml");
+        ensure!(made.is_file(), "{}: was not made", made.display());
     }
     // The SDK has been built in it, if the other tests run, too.
     let project = own.folder.join("hello");

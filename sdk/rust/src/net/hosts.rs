@@ -2,13 +2,40 @@
 
 use super::ip;
 use crate::Error;
-use crate::contracts::{EchoContract, LinksContract, ResolveContract};
+use crate::contracts::{EchoContract, LinksContract, ResolveContract, TcpFault};
 use crate::names::Names;
 use crate::rt::Text;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
+
+/// Why a host is not reached, in words for a person, with the way out if there is one.
+#[must_use]
+pub fn explain(host: &str, error: &Error) -> String {
+    let local = host.parse::<IpAddr>();
+    let local = local.map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
+    match error {
+        Error::NotFound => "neither the name nor the address of a host".into(),
+        Error::Network(TcpFault::NotPermitted) => {
+            "not permitted; the hosted system's programs connect to the host and beyond if it is \
+             started with `--net host`"
+                .into()
+        }
+        // Its own loopback is the system's and, with that option, the host's.
+        Error::Network(TcpFault::Refused) if local => {
+            format!(
+                "{error}; no program of this system listens there, and the hosted system reaches \
+                 those of its host if it is started with `--net host`"
+            )
+        }
+        Error::Network(TcpFault::Unreachable) => {
+            format!("{error}; if the machine has no network, its option `--net` gives it one")
+        }
+        _ => format!("{error}"),
+    }
+}
 
 fn resolver(names: &mut Names) -> Result<ResolveContract::Imp<ResolveContract::Ready>, Error> {
     let (imp, exp) = ResolveContract::new_channel()?;
@@ -134,5 +161,36 @@ pub fn links(names: &mut Names) -> Result<Vec<Link>, Error> {
             Answer::NoLink(_) => return Ok(links),
             Answer::Closed => return Err(Error::Closed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn what_is_refused_here_may_be_the_hosts() {
+        let refused = Error::Network(TcpFault::Refused);
+        for host in [
+            "127.0.0.1",
+            "127.8.9.1",
+            "::1",
+            "::ffff:127.0.0.1",
+            "localhost",
+        ] {
+            let text = explain(host, &refused);
+            assert!(text.starts_with("connection refused; "), "{host}: {text}");
+            assert!(text.contains("`--net host`"), "{host}: {text}");
+        }
+        for host in ["10.0.2.2", "::2", "example.org", "localhost.example"] {
+            assert_eq!(explain(host, &refused), "connection refused", "{host}");
+        }
+        let forbidden = Error::Network(TcpFault::NotPermitted);
+        assert!(explain("10.0.2.2", &forbidden).contains("`--net host`"));
+        assert_eq!(
+            explain("127.0.0.1", &Error::Closed),
+            Error::Closed.to_string()
+        );
     }
 }

@@ -8,8 +8,9 @@
 /// field for each, and a constant `USAGE`. A `flag` is an option, `true` if it stands there. An
 /// `option` is followed by a value of its type. Any other argument has a type: `one` of it,
 /// `optional`, `default` (with the default), `many` or `some`, which is at least one. The types
-/// `Path` and `Program` stand for a `String` that is a path of the name space or the name of a
-/// program: a shell completes it so. `Pattern` stands for one that is a path specification, which the
+/// `Path`, `Program` and `Service` stand for a `String` that is a path of the name space or the name of a
+/// program or a service: a shell completes it so; it completes processes for a type whose kind is
+/// [`Kind::Process`](crate::usage::Kind::Process). `Pattern` stands for one that is a path specification, which the
 /// program looks for itself: a shell leaves its wildcards to the program.
 ///
 /// If `main` takes the structure, the declarations are also a part of the program's manifest.
@@ -109,11 +110,13 @@ macro_rules! arguments {
     (@rust Path) => { $crate::usage::Texts };
     (@rust Pattern) => { $crate::usage::Texts };
     (@rust Program) => { $crate::usage::Texts };
+    (@rust Service) => { $crate::usage::Texts };
     (@rust $type:ident) => { $type };
     (@kind) => { $crate::usage::Kind::Text };
     (@kind Path) => { $crate::usage::Kind::Path };
     (@kind Pattern) => { $crate::usage::Kind::Pattern };
     (@kind Program) => { $crate::usage::Kind::Program };
+    (@kind Service) => { $crate::usage::Kind::Service };
     (@kind $type:ident) => { <$type as $crate::usage::Value>::KIND };
     (@default) => { ::core::option::Option::None };
     (@default $default:expr) => { ::core::option::Option::Some(::core::stringify!($default)) };

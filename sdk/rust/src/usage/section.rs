@@ -77,6 +77,8 @@ impl Out<'_> {
             Kind::Path => self.raw("\"path\""),
             Kind::Pattern => self.raw("\"pattern\""),
             Kind::Program => self.raw("\"program\""),
+            Kind::Process => self.raw("\"process\""),
+            Kind::Service => self.raw("\"service\""),
             Kind::Number => self.raw("\"number\""),
             Kind::Seconds => self.raw("\"seconds\""),
             Kind::Whole { least, most } => self.bounds("whole", *least, *most),

@@ -61,7 +61,7 @@ fn main(Arguments { paths }: Arguments) -> i32 {
             Ok(false) => return sing_sdk::io::NOBODY_READS,
             // What a folder is, the name server knows.
             Err(_) if names.list(&path).is_ok() => {
-                eprintln!("cat: {path}: is a folder; `ls {path}` lists it");
+                eprintln!("cat: {path}: is a directory; `ls {path}` lists it");
             }
             Err(e) => eprintln!("cat: {path}: {e}"),
         }

@@ -66,7 +66,9 @@ fn no_file_system(place: &Place) -> Failure {
 /// # Errors
 /// No file system holds the place, or it cannot be reached.
 pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
-    let from = place.above().ok_or_else(|| no_file_system(place))?;
+    let Some(from) = place.above() else {
+        return Err(root(names, place));
+    };
     let mut reason = no_file_system(place);
     if let Some(found) = deepest(names, from)? {
         match held(found, place) {
@@ -78,6 +80,17 @@ pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
         Ok(_) => Failure::because(place.path(), "is the root of a file system"),
         Err(_) => reason,
     })
+}
+
+/// Why the root of the name space, which has no directory above it, can be neither removed nor made.
+fn root(names: &mut Names, place: &Place) -> Failure {
+    match Directory::open(names, place.path()) {
+        Ok(_) => Failure::because(
+            place.path(),
+            "is where a file system is mounted, and stays; name what is in it",
+        ),
+        Err(_) => no_file_system(place),
+    }
 }
 
 /// The same, or the directory itself if the place is one.

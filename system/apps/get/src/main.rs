@@ -65,10 +65,8 @@ fn ask(names: &mut Names, url: &Url) -> Result<Response<io::Reader>, String> {
     let server = url.server();
     let path = format!("/tcp/{}/{}", url.host, url.port);
     let connected = net::connect(names, &path).and_then(net::Connection::into_pipes);
-    let (mut output, input, _joined) = connected.map_err(|error| match error {
-        Error::NotFound => format!("{server}: neither the name nor the address of a host"),
-        error => format!("{server}: {error}"),
-    })?;
+    let (mut output, input, _joined) =
+        connected.map_err(|error| format!("{server}: {}", net::explain(&url.host, &error)))?;
     let request = format!(
         "GET {} HTTP/1.1\r\nHost: {server}\r\nUser-Agent: get\r\nAccept: */*\r\n\
          Connection: close\r\n\r\n",

@@ -33,19 +33,13 @@ enum Who {
 }
 
 impl Value for Who {
-    // For who types `kill -9 5`.
-    const KIND: Kind = Kind::Other(
-        "the number or name of a process; there are no signals: `kill ID`, `kill --force ID`",
-    );
+    const KIND: Kind = Kind::Process;
 
     fn parse(text: &str) -> Option<Who> {
-        if text.starts_with(['-', '+']) || text.is_empty() {
-            return None;
-        }
-        Some(
+        Self::KIND.accepts(text).then(|| {
             text.parse()
-                .map_or_else(|_| Who::Name(text.into()), Who::Id),
-        )
+                .map_or_else(|_| Who::Name(text.into()), Who::Id)
+        })
     }
 }
 

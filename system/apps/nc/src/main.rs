@@ -54,21 +54,13 @@ fn wrong(listen: Option<u32>, to: &[String]) -> Option<String> {
 }
 
 /// What is wrong, and what helps, if something does.
-fn said(listen: Option<u32>, error: &Error) -> String {
+fn said(listen: Option<u32>, to: &[String], error: &Error) -> String {
     match (listen, error) {
-        (None, Error::Network(TcpFault::NotPermitted)) => {
-            "not permitted; the hosted system's programs connect to the host and beyond if it is \
-             started with `--net host`"
-                .into()
-        }
         (Some(..1024), Error::Network(TcpFault::NotPermitted)) => {
             "not permitted; ports below 1024 are for the host's root: take a larger one".into()
         }
-        (None, Error::NotFound) => "neither the name nor the address of a host".into(),
-        (None, Error::Network(TcpFault::Unreachable)) => {
-            format!("{error}; if the machine has no network, its option `--net` gives it one")
-        }
-        _ => format!("{error}"),
+        (Some(_), error) => format!("{error}"),
+        (None, error) => net::explain(to.first().map_or("", |host| host), error),
     }
 }
 
@@ -88,22 +80,22 @@ fn main(Arguments { udp, listen, to }: Arguments) -> i32 {
     };
     let exchanged = udp.then(|| datagrams::exchange(&mut names, listen, &to));
     if let Some(exchanged) = exchanged {
-        return ended(&what, listen, exchanged);
+        return ended(&what, listen, &to, exchanged);
     }
     let connected = connection(&mut names, listen, &to).and_then(|connection| {
         let output = io::stdin().into_pipe()?;
         let input = io::take_stdout().ok_or(Error::Closed)?.into_pipe()?;
         connection.open(output, input)
     });
-    ended(&what, listen, connected.and_then(net::wait))
+    ended(&what, listen, &to, connected.and_then(net::wait))
 }
 
 /// The status of the process, and why it is not 0.
-fn ended(what: &str, listen: Option<u32>, how: Result<(), Error>) -> i32 {
+fn ended(what: &str, listen: Option<u32>, to: &[String], how: Result<(), Error>) -> i32 {
     match how {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("nc: {what}: {}", said(listen, &error));
+            eprintln!("nc: {what}: {}", said(listen, to, &error));
             1
         }
     }

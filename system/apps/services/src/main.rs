@@ -23,7 +23,7 @@ sing_sdk::choices! {
 
 sing_sdk::arguments! {
     /// The service; all if left out.
-    name: optional String "NAME";
+    name: optional Service "NAME";
     /// What to do with it: start, stop or restart; show it if left out.
     verb: optional Verb "VERB";
 }

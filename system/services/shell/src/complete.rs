@@ -1,8 +1,9 @@
-//! Tab: what may come behind the typed text, by the manifests of programs and the name space.
+//! Tab: what may come behind the typed text, by the manifests of programs, the name space and the
+//! processes.
 //!
-//! Names are looked for by `ls`, as a process of its own: if a service does not answer, that process
-//! is stopped after a while, and nothing of the shell waits for it. What it finds is bounded in
-//! number and bytes.
+//! Names are looked for by `ls`, and processes by `ps`, as a process of its own: if a service does
+//! not answer, that process is stopped after a while, and nothing of the shell waits for it. What it
+//! finds is bounded in number and bytes.
 
 use crate::builtins;
 use crate::console::{Asked, Read};
@@ -26,6 +27,8 @@ use sing_sdk::{Error, thread};
 
 /// Where the programs of the system image are.
 const PROGRAMS: &str = "/boot/bin/";
+/// Where the service manager shows services.
+const SERVICES: &str = "/services/";
 /// How long names are looked for.
 const LONGEST: Duration = Duration::from_secs(1);
 /// The most names that are looked at, and the most bytes in them.
@@ -153,6 +156,8 @@ fn by<D: Declaration>(
     match next.value.map(|place| all[place].kind()) {
         Some(Kind::Path | Kind::Pattern) => paths(session, word),
         Some(Kind::Program) => commands(session, word),
+        Some(Kind::Service) => services(session, word),
+        Some(Kind::Process) => processes(session, word),
         Some(Kind::Choice(words)) => {
             let mut all = Vec::new();
             words.any(|choice| {
@@ -199,12 +204,50 @@ fn paths(session: &mut Session, word: &str) -> Candidates {
     found
 }
 
+/// Services that the service manager knows.
+fn services(session: &mut Session, word: &str) -> Candidates {
+    if word.contains('/') {
+        return Candidates::default();
+    }
+    let mut found = listed(session, &format!("{SERVICES}{word}"));
+    for path in &mut found.all {
+        *path = path.strip_prefix(SERVICES).unwrap_or_default().into();
+    }
+    found
+}
+
+/// Processes by their names, and by number where the word is the beginning of one, as `ps` shows them.
+fn processes(session: &mut Session, word: &str) -> Candidates {
+    let (lines, more) = lines(session, "ps", &[]);
+    let numbers = word.starts_with(|c: char| c.is_ascii_digit());
+    // The table's head has no number, and `ps` itself is gone when somebody reads this.
+    let rows = lines.iter().filter_map(|line| {
+        let mut columns = line.split_whitespace();
+        let (number, name) = (columns.next()?, columns.next()?);
+        let is_row = number.parse::<u32>().is_ok() && name != "ps";
+        is_row.then_some(if numbers { number } else { name })
+    });
+    Candidates {
+        more,
+        ..Candidates::of(rows.map(String::from), word)
+    }
+}
+
 /// The names that begin so, as `ls` lists them: one a line, directories with a `/` behind them.
 fn listed(session: &mut Session, beginning: &str) -> Candidates {
-    let until = time::uptime() + LONGEST;
     let spec = format!("{}*", pattern::literal(beginning));
-    let Ok((child, output)) = pipeline::listing(session, &["--", &spec]) else {
-        return Candidates::default();
+    let (lines, more) = lines(session, "ls", &["--", &spec]);
+    Candidates {
+        more,
+        ..Candidates::of(lines.into_iter(), beginning)
+    }
+}
+
+/// What a program prints, in lines, and whether there is more.
+fn lines(session: &mut Session, program: &str, arguments: &[&str]) -> (Vec<String>, bool) {
+    let until = time::uptime() + LONGEST;
+    let Ok((child, output)) = pipeline::listing(session, program, arguments) else {
+        return (Vec::new(), false);
     };
     let mut output = Reader::new(output);
     let (mut text, mut more) = (Vec::new(), false);
@@ -240,8 +283,6 @@ fn listed(session: &mut Session, beginning: &str) -> Candidates {
             .chars()
             .any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER)
     };
-    Candidates {
-        more,
-        ..Candidates::of(text.lines().filter(shown).map(String::from), beginning)
-    }
+    let lines = text.lines().filter(shown).map(String::from);
+    (lines.collect(), more)
 }

@@ -395,8 +395,12 @@ impl Job {
 }
 
 /// Starts `ls` with these arguments, for what it prints: what it has to say of errors is lost.
-pub fn listing(session: &mut Session, arguments: &[&str]) -> Result<(Child, In), NotMade> {
-    let failed = |error| NotMade::new("ls", error);
+pub fn listing(
+    session: &mut Session,
+    program: &str,
+    arguments: &[&str],
+) -> Result<(Child, In), NotMade> {
+    let failed = |error| NotMade::new(program, error);
     let (imp, exp) = PipeContract::new_channel().map_err(failed)?;
     let (errors, _) = PipeContract::new_channel().map_err(failed)?;
     let streams = Streams {
@@ -404,9 +408,9 @@ pub fn listing(session: &mut Session, arguments: &[&str]) -> Result<(Child, In),
         stderr: Some(errors),
         ..Streams::default()
     };
-    let mut words = vec![String::from("ls")];
+    let mut words = vec![String::from(program)];
     words.extend(arguments.iter().map(|&word| word.into()));
-    let child = create(session, &words, &manifest("ls")?, streams)?;
+    let child = create(session, &words, &manifest(program)?, streams)?;
     child.start().map_err(failed)?;
     Ok((child, exp))
 }
