@@ -236,7 +236,8 @@ mod tests {
                 "{text}"
             );
         }
-        for other in ["", "(", ";; no end", "text", "(list)"] {
+        assert!(kind(b"").unwrap_err().starts_with("the file is empty"));
+        for other in ["(", ";; no end", "text", "(list)"] {
             let error = kind(other.as_bytes()).unwrap_err();
             assert!(error.starts_with("neither"), "{other}: {error}");
         }
