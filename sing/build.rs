@@ -95,9 +95,17 @@ fn packed(out: &Path) -> Result<()> {
     }
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     compiler.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
+    for flags in [
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_RUSTFLAGS",
+    ] {
+        println!("cargo::rerun-if-env-changed={flags}");
+    }
     let linked = compiler.arg(&source).output();
     let runs = linked.is_ok_and(|made| made.status.success())
         && Command::new(&program)
+            .current_dir(&folder)
             .output()
             .is_ok_and(|ran| ran.status.success() && ran.stdout == b"runs\n");
     if runs {

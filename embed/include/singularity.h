@@ -155,10 +155,13 @@ enum sing_status sing_send(sing_peer *peer, const char *message, const sing_word
 
 /* Waits for a message, so many nanoseconds at the most; 0: as the limits say. A process that has not sent one then is
  * ended: SING_TIMED_OUT. One that has crashed, ended or closed its end is SING_CRASHED, SING_GONE or
- * SING_OUT_OF_MEMORY, behind all that it had sent before. Release what comes. */
+ * SING_OUT_OF_MEMORY, behind all that it had sent before. Release what comes; where nothing does, `message` is one without a name, which
+ * may be released, too. SING_NOT_MADE says that the messages that are not released leave no room for it: release some, and
+ * receive again. */
 enum sing_status sing_receive(sing_peer *peer, uint64_t deadline, sing_message *message, sing_bytes *error);
 
-/* Both in one, which is the fastest. */
+/* Both in one, which is the fastest. After SING_NOT_MADE that tells of room for an answer the message has been sent: release
+ * messages, and receive. */
 enum sing_status sing_exchange(sing_peer *peer, const char *message, const sing_word *words, size_t count,
                                uint64_t deadline, sing_message *to, sing_bytes *error);
 

@@ -128,9 +128,9 @@ impl Request {
                 };
                 return Err(format!("--dir {}: {why}", host.display()));
             }
-            // The driver lists it, too. Who may not is told as of everything else, before anything is
-            // compiled.
-            File::open(host)
+            // The driver lists it, and looks into it. Who may not is told as of everything else, before
+            // anything is compiled.
+            File::open(host.join("."))
                 .map_err(|e| format!("--dir {}: this user cannot open it: {e}", host.display()))?;
         }
         Ok(())

@@ -18,6 +18,7 @@ use sing_image::contract::{Word, identities};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt as _;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,22 @@ pub struct CMessage {
     words: [CWord; MESSAGE],
     held: *mut c_void,
 }
+
+impl CMessage {
+    /// No message: nothing to release.
+    const NONE: CMessage = CMessage {
+        name: ptr::null(),
+        count: 0,
+        words: [CWord {
+            number: 0,
+            block: ptr::null(),
+        }; MESSAGE],
+        held: ptr::null_mut(),
+    };
+}
+
+// The header's SING_WORDS.
+const _: () = assert!(MESSAGE == 12);
 
 /// A contract that a C program speaks.
 struct Contract {
@@ -289,6 +306,10 @@ unsafe fn done(
             OK
         }
         Err((status, why)) => {
+            if !to.is_null() {
+                // SAFETY: the caller's. What is released without a look at the status is nothing.
+                unsafe { to.write(CMessage::NONE) };
+            }
             // SAFETY: the caller's.
             unsafe { give(why.into_bytes(), error) };
             status

@@ -159,6 +159,15 @@ mod global {
             // Before what is left is touched: the machine makes that accessible with the new pages.
             let pages = wanted.div_ceil(PAGE);
             let base = match memory_grow::<0>(pages) {
+                // What is left may be enough with what is free before it.
+                usize::MAX if left > 0 => {
+                    let end = talc.source.end.ok_or(())?;
+                    let to = end.as_ptr().map_addr(|at| at.saturating_add(left));
+                    // SAFETY: what is left is the heap's.
+                    talc.source.end = Some(unsafe { talc.extend(end, to) });
+                    talc.source.left = 0;
+                    return Ok(());
+                }
                 usize::MAX => return Err(()),
                 before => (before * PAGE) as *mut u8,
             };

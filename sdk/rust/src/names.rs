@@ -39,6 +39,14 @@ type Ready = NamespaceContract::Imp<NamespaceContract::Ready>;
 /// The end of its channel that a service gets.
 pub type Service = ServiceContract::Exp<ServiceContract::Start>;
 
+/// How long a wait for a change lasts before a look without one.
+const ROUND: Duration = Duration::from_millis(100);
+/// How long a name server has to answer, however little time is left: a channel that is given up is not
+/// replaced.
+const GRACE: Duration = match cfg!(test) {
+    true => Duration::from_millis(20),
+    false => Duration::from_secs(5),
+};
 /// Between two looks for what is to appear.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -134,7 +142,8 @@ impl Names {
             let mut told = self.notify(path).ok();
             while self.find(path).is_err() && time::uptime() < end {
                 told = match told {
-                    Some(channel) => changed(channel, end),
+                    // Not all that comes to be is told, as what is another server's.
+                    Some(channel) => changed(channel, end.min(time::uptime() + ROUND)),
                     None => {
                         time::sleep(LOOK);
                         self.notify(path).ok()
@@ -161,16 +170,20 @@ impl Names {
         }
     }
 
-    /// The same, if the name server answers before `end`, a time of [`time::uptime`]. One that does
-    /// not is given up: this channel to it is closed.
+    /// The same, if the name server answers before `end`, a time of [`time::uptime`], but with [`GRACE`]
+    /// at least: it answers at once if it is alive, and one that does not is given up: this channel to
+    /// it is closed. That nobody has a channel any more is [`Error::NotFound`], which is not repeated.
     pub(crate) fn connect_until(
         &mut self,
         end: Duration,
     ) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
         let (imp, exp) = NamespaceContract::new_channel()?;
-        let binding = self
-            .take()?
-            .send_bind(Text::new("/")?, 0, exp.into_service());
+        let end = end.max(time::uptime() + GRACE);
+        let binding = self.take().map_err(|_| Error::NotFound)?.send_bind(
+            Text::new("/")?,
+            0,
+            exp.into_service(),
+        );
         let (next, granted) = switch_receive! {
             case binding.AckBind() as next => (next, Ok(imp)),
             case binding.NakBind(reason, _exp) as next => (next, Err(reason.into())),

@@ -29,7 +29,7 @@ pub const BUDGET: u64 = 5 << 30;
 fn is_alone(request: &Request, of: Use, module: &[u8]) -> bool {
     of == Use::Run
         && request.directories.is_empty()
-        && sing_merge::kind(module) == Kind::Module
+        && sing_merge::kind(module) != Kind::Component
         && !sing_merge::imports_any(module, &SERVED)
 }
 
@@ -298,6 +298,7 @@ mod tests {
         let (plain, random) = (wasi("args_get"), wasi("random_get"));
         let request = Request::default();
         assert!(is_alone(&request, Use::Run, &plain));
+        assert!(is_alone(&request, Use::Run, &module("(module)")));
         assert!(!is_alone(&request, Use::Run, &random));
         assert!(!is_alone(&request, Use::Listen, &plain));
         assert!(!is_alone(&request, Use::Serve, &plain));

@@ -347,6 +347,9 @@ impl Server {
             }
             Request::ReadDirectory { fid, offset, count } => {
                 let room = self.room(count, room);
+                if let Some(known) = self.fids.get_mut(&fid) {
+                    known.end = None;
+                }
                 let open = self.opened(fid, true)?;
                 let end = list(&self.root, open, offset, room, data)?;
                 if let Some(known) = self.fids.get_mut(&fid) {

@@ -81,7 +81,7 @@ impl Line {
 
 /// Whether a terminal might interpret a character instead of showing it: control characters, and
 /// those that change the direction of writing.
-fn is_shown_escaped(c: char) -> bool {
+pub(crate) fn is_shown_escaped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

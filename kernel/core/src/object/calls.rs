@@ -464,8 +464,8 @@ fn tell_end(id: u64, sip: &'static Sip) {
     match report {
         Some(line) => say(id, outcome, format_args!("{}", line.as_str())),
         None => {
-            let crash = sip.crash.lock();
-            say(id, outcome, format_args!("{how}{}", crash.words));
+            let line = crash::line_of(format_args!("{how}{}", sip.crash.lock().words));
+            say(id, outcome, format_args!("{}", line.as_str()));
         }
     }
 }

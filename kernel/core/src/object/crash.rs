@@ -168,8 +168,12 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
         format_args!("crash: {name} (SIP {id}) died of: {trap}, in {place}"),
     );
     let words = &crash.words;
-    LAST.lock()
-        .keep(id, format_args!("{trap}, in {place}{words}"));
+    // A long name leaves room for the words.
+    let mut first = Line::EMPTY;
+    let _ = write!(first, "{trap}, in {place}");
+    let first = first.as_str();
+    let first = &first[..first.floor_char_boundary(LINE - WORDS)];
+    LAST.lock().keep(id, format_args!("{first}{words}"));
     if trap == Trap::BrokenPromise
         && let Some((contract, message, condition)) = crash.broken
         && let Some(message) = contract.table.messages.get(message as usize)
@@ -194,7 +198,9 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
 /// How many reports are kept for those that ask later: for the parent of a process that crashed.
 const KEPT: usize = 16;
 /// The most bytes that are kept of a report's first line and of what the process said last.
-const LINE: usize = 480;
+const LINE: usize = 512;
+/// The most bytes of the words, with what introduces them.
+const WORDS: usize = words::KEPT + 32;
 
 variables! { forget:
     /// The last reports. Their memory is there from the start: a crash needs none.
@@ -243,6 +249,13 @@ pub(crate) fn report_of(id: u32) -> Option<Line> {
     found.map(|kept| kept.1)
 }
 
+/// A line of this text, as much of it as there is room for.
+pub(crate) fn line_of(text: fmt::Arguments<'_>) -> Line {
+    let mut line = Line::EMPTY;
+    let _ = line.write_fmt(text);
+    line
+}
+
 /// A text of a bounded length, without control characters: names of functions come from modules.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
@@ -266,7 +279,7 @@ impl Line {
 impl fmt::Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
-            let c = if c.is_control() { '?' } else { c };
+            let c = if log::is_shown_escaped(c) { '?' } else { c };
             let end = self.len + c.len_utf8();
             let place = self.text.get_mut(self.len..end).ok_or(fmt::Error)?;
             c.encode_utf8(place);

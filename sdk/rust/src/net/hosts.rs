@@ -15,7 +15,11 @@ use core::time::Duration;
 #[must_use]
 pub fn explain(host: &str, error: &Error) -> String {
     let local = host.parse::<IpAddr>();
-    let local = local.map_or(host == "localhost", |ip| ip.to_canonical().is_loopback());
+    let named = || {
+        let name = host.strip_suffix('.').unwrap_or(host);
+        name.eq_ignore_ascii_case("localhost")
+    };
+    let local = local.map_or_else(|_| named(), |ip| ip.to_canonical().is_loopback());
     match error {
         Error::NotFound => "neither the name nor the address of a host".into(),
         Error::Network(TcpFault::NotPermitted) => {

@@ -1,9 +1,9 @@
 //! Tab: what may come behind the typed text, by the manifests of programs, the name space and the
 //! processes.
 //!
-//! Names are looked for by `ls`, and processes by `ps`, as a process of its own: if a service does
-//! not answer, that process is stopped after a while, and nothing of the shell waits for it. What it
-//! finds is bounded in number and bytes.
+//! Names are looked for by `ls`, and processes by `ps`, each in a process of its own: if a service does
+//! not answer, that process is stopped after a while. The shell itself asks the name server for the channel
+//! that `ls` gets, and waits for nothing else. What they find is bounded in number and bytes.
 
 use crate::builtins;
 use crate::console::{Asked, Read};
@@ -218,7 +218,8 @@ fn services(session: &mut Session, word: &str) -> Candidates {
 
 /// Processes by their names, and by number where the word is the beginning of one, as `ps` shows them.
 fn processes(session: &mut Session, word: &str) -> Candidates {
-    let (lines, more) = lines(session, "ps", &[]);
+    // The kernel knows them: it needs no service.
+    let (lines, more) = lines(session, "ps", &[], false);
     let numbers = word.starts_with(|c: char| c.is_ascii_digit());
     // The table's head has no number, and `ps` itself is gone when somebody reads this.
     let rows = lines.iter().filter_map(|line| {
@@ -236,7 +237,7 @@ fn processes(session: &mut Session, word: &str) -> Candidates {
 /// The names that begin so, as `ls` lists them: one a line, directories with a `/` behind them.
 fn listed(session: &mut Session, beginning: &str) -> Candidates {
     let spec = format!("{}*", pattern::literal(beginning));
-    let (lines, more) = lines(session, "ls", &["--", &spec]);
+    let (lines, more) = lines(session, "ls", &["--", &spec], true);
     Candidates {
         more,
         ..Candidates::of(lines.into_iter(), beginning)
@@ -244,9 +245,14 @@ fn listed(session: &mut Session, beginning: &str) -> Candidates {
 }
 
 /// What a program prints, in lines, and whether there is more.
-fn lines(session: &mut Session, program: &str, arguments: &[&str]) -> (Vec<String>, bool) {
+fn lines(
+    session: &mut Session,
+    program: &str,
+    arguments: &[&str],
+    names: bool,
+) -> (Vec<String>, bool) {
     let until = time::uptime() + LONGEST;
-    let Ok((child, output)) = pipeline::listing(session, program, arguments) else {
+    let Ok((child, output)) = pipeline::listing(session, program, arguments, names) else {
         return (Vec::new(), false);
     };
     let mut output = Reader::new(output);

@@ -83,6 +83,8 @@ struct Streams {
     second: Option<In>,
     /// For the tracer alone: it traces until this is closed.
     until: Option<In>,
+    /// Whether it does without the name server, though its manifest has a place for it.
+    nameless: bool,
 }
 
 /// Starts commands; each reads the output of the one before. There is a doer for each.
@@ -261,7 +263,7 @@ fn create(
             child = child.endpoint(name, pipe);
         }
     }
-    if asks("names", "NamespaceContract", Side::Imp) {
+    if asks("names", "NamespaceContract", Side::Imp) && !streams.nameless {
         child = child.endpoint("names", session.names.connect().map_err(refused)?);
     }
     child.create()
@@ -394,11 +396,13 @@ impl Job {
     }
 }
 
-/// Starts `ls` with these arguments, for what it prints: what it has to say of errors is lost.
+/// Starts a program with these arguments, for what it prints: what it has to say of errors is lost. One
+/// without `names` gets no channel to the name server, which nobody then waits for.
 pub fn listing(
     session: &mut Session,
     program: &str,
     arguments: &[&str],
+    names: bool,
 ) -> Result<(Child, In), NotMade> {
     let failed = |error| NotMade::new(program, error);
     let (imp, exp) = PipeContract::new_channel().map_err(failed)?;
@@ -406,6 +410,7 @@ pub fn listing(
     let streams = Streams {
         stdout: Some(imp),
         stderr: Some(errors),
+        nameless: !names,
         ..Streams::default()
     };
     let mut words = vec![String::from(program)];

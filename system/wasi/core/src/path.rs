@@ -43,8 +43,7 @@ impl<H: Host> Wasi<H> {
         // engines: there are programs that ask for nothing.
         let passed_on = self.table.look(fd)?.inheriting;
         let base = base | passed_on & !(rights::FD_READ | rights::FD_WRITE);
-        let inheriting = inheriting | passed_on;
-        let request = request(how, follow(lookup)?, base, inheriting, flags)?;
+        let request = request(how, follow(lookup)?, base, inheriting | passed_on, flags)?;
         let number = self.open_at(fd, &path, &request)?;
         self.store_u32(out, number)
     }
@@ -204,7 +203,8 @@ impl<H: Host> Wasi<H> {
     /// `path_rename`.
     ///
     /// # Errors
-    /// As [`Wasi::path_create_directory`]; `Xdev` from one preopen to another.
+    /// As [`Wasi::path_create_directory`]; `Xdev` from one preopen to another; `Busy` for a path that ends
+    /// with `.`.
     pub fn path_rename(
         &mut self,
         from_fd: u32,
@@ -216,6 +216,13 @@ impl<H: Host> Wasi<H> {
     ) -> Result {
         let (from, to) = (self.path(from, from_len)?, self.path(to, to_len)?);
         let (source, target) = (rights::PATH_RENAME_SOURCE, rights::PATH_RENAME_TARGET);
+        for (fd, path, right) in [(from_fd, &from, source), (to_fd, &to, target)] {
+            let open = self.table.directory(fd, right)?;
+            if ends_with_itself(path) {
+                open.directory.attributes(path, true)?;
+                return Err(Errno::Busy);
+            }
+        }
         self.in_two((from_fd, &from, source), (to_fd, &to, target), |d, a, b| {
             d.rename(a, b)
         })

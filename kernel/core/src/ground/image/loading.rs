@@ -221,6 +221,7 @@ impl Checked {
         let mut work = Work::step();
         while let (Some(read), Some(hash)) = (self.tables.last(), self.identities.last()) {
             let (transitions, room) = (read.table.next.len() as u64, contract::room(read));
+            let bytes = read.bytes.len() as u64;
             if hal().heap_room() < room + LEAST {
                 return Err(Failure::NoRoom);
             }
@@ -228,7 +229,7 @@ impl Checked {
             self.identities.pop();
             self.by_name.push(self.contracts.len() as u32);
             self.contracts.push(contract);
-            work.spend(transitions * TRANSITION);
+            work.spend(transitions * TRANSITION + bytes);
             if work.is_spent() {
                 break;
             }

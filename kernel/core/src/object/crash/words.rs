@@ -7,12 +7,20 @@
 use core::fmt::{self, Write};
 
 /// Bytes that are kept, and the most of one print: a print that is longer leaves room for one before it.
-const KEPT: usize = 320;
-const OF_PRINT: usize = 240;
+/// Programs in Rust print long texts in pieces of 256.
+pub(super) const KEPT: usize = 352;
+const OF_PRINT: usize = 256;
 
-/// What a panic says of itself in Rust: `panicked at src/main.rs:7:5:`, with its message in the next line. What
-/// comes later does not drive it out.
+/// What a panic says of itself in Rust: `panicked at src/main.rs:7:5:`, with its message in the next line, or behind
+/// a thread's name. What comes later does not drive it out, but for another one.
 const PANIC: &[u8] = b"panicked at ";
+const OF_THREAD: &[u8] = b"thread '";
+
+/// Whether a line tells of a panic of this process: one within a line is quoted.
+fn is_panic(line: &[u8]) -> bool {
+    let has = |line: &[u8]| line.windows(PANIC.len()).any(|w| w == PANIC);
+    line.starts_with(PANIC) || line.starts_with(OF_THREAD) && has(line)
+}
 
 /// The last prints of a process, each with a line end.
 pub(crate) struct Words {
@@ -42,14 +50,20 @@ impl Words {
     /// Keeps a print.
     pub(crate) fn say(&mut self, print: &[u8]) {
         let print = print.trim_ascii();
-        let print = &print[..print.len().min(OF_PRINT)];
+        let mut len = print.len().min(OF_PRINT);
+        // Not within a character.
+        while len > 0 && print.get(len).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            len -= 1;
+        }
+        let print = &print[..len];
         if print.is_empty() {
             return;
         }
         let excess = (self.len + print.len() + 1).saturating_sub(KEPT);
         if excess > 0 {
             // Of a panic, what was before it makes room.
-            let first = excess.min(self.panic().unwrap_or(self.len));
+            let kept = self.panic().filter(|_| !is_panic(print));
+            let first = excess.min(kept.unwrap_or(self.len));
             self.bytes.copy_within(first..self.len, 0);
             self.len -= first;
         }
@@ -59,13 +73,23 @@ impl Words {
                 self.len += 1;
             }
         }
+        // The next one begins a line, also behind one that was cut.
+        if let Some(last) = self.bytes.get_mut(KEPT - 1).filter(|_| self.len == KEPT) {
+            *last = b'\n';
+        }
     }
 
     /// Where the line of the last panic begins.
     fn panic(&self) -> Option<usize> {
         let text = self.text();
-        let at = text.windows(PANIC.len()).rposition(|w| w == PANIC)?;
-        Some(line_at(text, at))
+        let mut ends = text.len();
+        loop {
+            let begins = line_at(text, ends);
+            if text.get(begins..ends).is_some_and(is_panic) {
+                return Some(begins);
+            }
+            ends = begins.checked_sub(1)?;
+        }
     }
 
     /// The panic and what was said behind it, or the last line; none if nothing was said.
@@ -137,6 +161,21 @@ mod tests {
         assert_eq!(
             said(&[b"\xffa\xe2\x82"]),
             "; it said last: \u{fffd}a\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn a_panic_drives_out_another_and_a_quoted_one_is_none() {
+        let quoted = b"child: crashed; it said last: panicked at a.rs:1:1: no";
+        assert_eq!(said(&[quoted, b"goes on"]), "; it said last: goes on");
+        let mut words = Words::default();
+        words.say(b"panicked at a.rs:1:1:");
+        (0..20).for_each(|_| words.say(&[b'x'; 100]));
+        words.say(b"panicked at b.rs:2:2:");
+        words.say(b"no more");
+        assert_eq!(
+            words.to_string(),
+            "; it said last: panicked at b.rs:2:2: no more"
         );
     }
 

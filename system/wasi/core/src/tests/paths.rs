@@ -176,6 +176,17 @@ fn symbolic_links() {
         let made = world.wasi.path_symlink(target, target_len, 3, path, len);
         assert_eq!(made, Err(errno));
     }
+    // Nor is one moved, or something put in its place.
+    for (from, to, errno) in [
+        (&b"d/."[..], &b"e"[..], Errno::Busy),
+        (b"d", b"d/.", Errno::Busy),
+        (b"none/.", b"e", Errno::Noent),
+    ] {
+        let (from, from_len) = world.put(DATA, from);
+        let (to, to_len) = world.put(PATH, to);
+        let moved = world.wasi.path_rename(3, from, from_len, 3, to, to_len);
+        assert_eq!(moved, Err(errno));
+    }
     let (path, len) = world.put(PATH, b"d/f");
     let no_link = world.wasi.path_readlink(3, path, len, DATA, 9, OUT);
     assert_eq!(no_link, Err(Errno::Inval));
