@@ -294,27 +294,23 @@ unsafe fn done(
     to: *mut CMessage,
     error: *mut CBytes,
 ) -> c_int {
-    match result {
-        Ok(None) => OK,
-        Ok(Some(mut message)) => {
-            match to.is_null() {
-                // SAFETY: the message was made just now.
-                true => unsafe { sing_release(&raw mut message) },
-                // SAFETY: the caller's.
-                false => unsafe { to.write(message) },
-            }
-            OK
-        }
+    let (status, mut message) = match result {
+        Ok(None) => return OK,
+        Ok(Some(message)) => (OK, message),
         Err((status, why)) => {
-            if !to.is_null() {
-                // SAFETY: the caller's. What is released without a look at the status is nothing.
-                unsafe { to.write(CMessage::NONE) };
-            }
             // SAFETY: the caller's.
             unsafe { give(why.into_bytes(), error) };
-            status
+            // What is released without a look at the status is nothing.
+            (status, CMessage::NONE)
         }
+    };
+    match to.is_null() {
+        // SAFETY: the message was made just now.
+        true => unsafe { sing_release(&raw mut message) },
+        // SAFETY: the caller's.
+        false => unsafe { to.write(message) },
     }
+    status
 }
 
 /// `sing_connect`.

@@ -158,35 +158,28 @@ mod global {
             }
             // Before what is left is touched: the machine makes that accessible with the new pages.
             let pages = wanted.div_ceil(PAGE);
-            let base = match memory_grow::<0>(pages) {
+            let made = match memory_grow::<0>(pages) {
                 // What is left may be enough with what is free before it.
-                usize::MAX if left > 0 => {
-                    let end = talc.source.end.ok_or(())?;
-                    let to = end.as_ptr().map_addr(|at| at.saturating_add(left));
-                    // SAFETY: what is left is the heap's.
-                    talc.source.end = Some(unsafe { talc.extend(end, to) });
-                    talc.source.left = 0;
-                    return Ok(());
-                }
-                usize::MAX => return Err(()),
-                before => (before * PAGE) as *mut u8,
+                usize::MAX if left == 0 => return Err(()),
+                usize::MAX => None,
+                before => Some((before * PAGE) as *mut u8),
             };
-            let end = base.map_addr(|at| at.saturating_add(pages * PAGE));
             let old = talc.source.end.take();
             talc.source.left = 0;
             // Not where somebody else has made pages, too.
-            let joins = old.is_some_and(|old| old.addr().get() + left == base.addr());
+            let behind = old.map(|old| old.addr().get() + left);
+            let joins = made.is_some_and(|base| behind == Some(base.addr()));
             let larger = old.filter(|_| joins || left > 0).map(|old| {
-                let rest = old.as_ptr().map_addr(|at| at.saturating_add(left));
-                let to = if joins { end } else { rest };
+                let more = if joins { left + pages * PAGE } else { left };
+                let to = old.as_ptr().map_addr(|at| at.saturating_add(more));
                 // SAFETY: what is left is the heap's; where it ends at the new pages, those are nobody
                 // else's.
                 unsafe { talc.extend(old, to) }
             });
-            talc.source.end = match joins {
-                true => larger,
+            talc.source.end = match made {
                 // SAFETY: new pages, which are nobody else's.
-                false => unsafe { talc.claim(base, pages * PAGE) },
+                Some(base) if !joins => unsafe { talc.claim(base, pages * PAGE) },
+                _ => larger,
             };
             Ok(())
         }
