@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{image, path};
+use common::{handlers, image, path};
 use rustix::process::{Signal, getpid, kill_process};
 use sing_calls::{Endpoint as Asking, Limits, Message, Op};
 use sing_embed::rt::{Incoming, Link, Outgoing, Wanted};
@@ -343,33 +343,6 @@ fn step<'s>(
     }
 }
 
-/// What the process has of Linux: descriptors, threads, mappings, kibibytes of addresses and of memory.
-fn has() -> [usize; 5] {
-    let entries = |path| std::fs::read_dir(path).unwrap().count();
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    };
-    let lines = maps.lines().count();
-    [
-        entries("/proc/self/fd"),
-        entries("/proc/self/task"),
-        lines,
-        field("VmSize:"),
-        field("VmRSS:"),
-    ]
-}
-
-/// The handlers of all signals, and the mask of this thread.
-fn handlers() -> String {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
-    let fields = ["SigBlk:", "SigIgn:", "SigCgt:"];
-    let wanted = |line: &&str| fields.iter().any(|field| line.starts_with(field));
-    status.lines().filter(wanted).collect()
-}
-
 /// Sends the process a signal that it has a handler for, on whatever thread, and waits until that has been called.
 fn handled() {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -659,14 +632,14 @@ fn drawn_attacks_leave_nothing_behind() {
     for seed in 0..6 {
         round(seed, &counts);
     }
-    let warm = has();
+    let warm = common::counts();
     let mut rounds = 0;
     while rounds < most && Instant::now() < end {
         let seed = first + rounds;
         round(seed, &counts);
         rounds += 1;
         handled();
-        let now = has();
+        let now = common::counts();
         if rounds % 200 == 0 {
             println!("{rounds} rounds: {now:?}");
         }
@@ -687,7 +660,7 @@ fn drawn_attacks_leave_nothing_behind() {
     }
     println!(
         "{rounds} rounds from seed {first}; {warm:?}, then {:?}",
-        has()
+        common::counts()
     );
     for (what, count) in counts.0.lock().unwrap().iter() {
         println!("{count:>8} {what}");

@@ -4,36 +4,10 @@
 mod common;
 
 use TalkContract::imp::Fetching;
-use common::image;
+use common::{counts, handlers, image};
 use sing_embed::System;
 
 sing_embed::contract!("../tests/sips/talker/talker.contract");
-
-/// Descriptors, threads, mappings, kibibytes of addresses and of memory of this process.
-fn counts() -> [usize; 5] {
-    let entries = |path| std::fs::read_dir(path).unwrap().count();
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    };
-    [
-        entries("/proc/self/fd"),
-        entries("/proc/self/task"),
-        maps.lines().count(),
-        field("VmSize:"),
-        field("VmRSS:"),
-    ]
-}
-
-/// The handlers of all signals, and the mask of this thread, as Linux has them.
-fn handlers() -> String {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
-    let fields = ["SigBlk:", "SigIgn:", "SigCgt:"];
-    let wanted = |line: &&str| fields.iter().any(|field| line.starts_with(field));
-    status.lines().filter(wanted).collect()
-}
 
 #[test]
 #[ignore = "needs a system image: cargo xtask test embed"]

@@ -16,7 +16,6 @@ use sing_embed::rt::{Any, Asking, Held, Incoming, Link, MESSAGE, Outgoing};
 use sing_embed::{Error, System};
 use sing_image::contract::{Word, identities};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
-use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt as _;
 use std::ptr;
 use std::sync::Arc;
@@ -88,34 +87,20 @@ struct Contract {
 
 /// `sing_peer`.
 pub struct CPeer {
-    /// Dropped first: it refers to the system.
-    link: ManuallyDrop<Link<'static>>,
+    /// Dropped first, as it stands first: it refers to the system.
+    link: Link<'static>,
     /// The deadline of each receive for which C says none.
     deadline: Duration,
     contract: Arc<Contract>,
     system: Arc<System>,
 }
 
-impl Drop for CPeer {
-    fn drop(&mut self) {
-        // SAFETY: dropped here and nowhere else, and not used afterwards.
-        unsafe { ManuallyDrop::drop(&mut self.link) };
-    }
-}
-
-/// What a message that was received keeps.
+/// A message that was received keeps these.
 struct Received {
-    /// Dropped first: they refer to the system.
-    blocks: ManuallyDrop<Vec<Held<'static>>>,
+    /// Dropped first, as they stand first: they refer to the system.
+    _blocks: Vec<Held<'static>>,
     _contract: Arc<Contract>,
     _system: Arc<System>,
-}
-
-impl Drop for Received {
-    fn drop(&mut self) {
-        // SAFETY: dropped here and nowhere else, and not used afterwards.
-        unsafe { ManuallyDrop::drop(&mut self.blocks) };
-    }
 }
 
 impl Contract {
@@ -268,7 +253,7 @@ impl CPeer {
         }
         let name = name.as_ptr();
         let received = Box::new(Received {
-            blocks: ManuallyDrop::new(blocks),
+            _blocks: blocks,
             _contract: Arc::clone(&self.contract),
             _system: Arc::clone(&self.system),
         });
@@ -300,7 +285,7 @@ unsafe fn done(
         Err((status, why)) => {
             // SAFETY: the caller's.
             unsafe { give(why.into_bytes(), error) };
-            // What is released without a look at the status is nothing.
+            // So C may release the message without a look at the status.
             (status, CMessage::NONE)
         }
     };
@@ -387,7 +372,7 @@ unsafe fn connect(
     let link = program.link(wanted, contract.name.clone().into());
     let link = link.map_err(|error| error.to_string())?;
     Ok(CPeer {
-        link: ManuallyDrop::new(link),
+        link,
         deadline: match deadline {
             0 => Duration::MAX,
             deadline => Duration::from_nanos(deadline),

@@ -308,8 +308,6 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     contracts_are_read_in_steps_where_there_is_room(&large);
 }
 
-/// Each step that finds too little memory for its bound reports that, and the load goes on when
-/// there is more.
 /// Returns an image that is loaded.
 fn loaded_one(name: &str) -> &'static Installed {
     match look(name) {
@@ -334,6 +332,8 @@ fn its_sips_say_what_memory_the_next_one_needs() {
     assert!(image.needs_little(), "it is believed soon");
 }
 
+/// Each step that finds too little memory for its bound reports that, and the load goes on when
+/// there is more.
 fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     let machine = small();
     let heap = machine.heap.load(Relaxed);
@@ -386,10 +386,7 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     // A known table is not read again, and yet another contract where it names another one.
     let [first, other] = ["holder", "other-holder"].map(|name| {
         assert_eq!(answer(name).0, Ok(true));
-        let Ok(Found::Image(image)) = look(name) else {
-            panic!("it is loaded");
-        };
-        image
+        loaded_one(name)
     });
     let [tables, _] = held_by_one_name();
     for (image, held) in [(first, [1; 2]), (other, [2, 1])] {
