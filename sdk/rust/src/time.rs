@@ -52,6 +52,19 @@ impl Timeout {
     /// Not at all.
     pub const NONE: Timeout = Timeout(0);
 
+    /// The time until a moment of [`uptime`]; `None` if that has come, as a wait without time still
+    /// succeeds when something is ready.
+    #[must_use]
+    pub fn until(end: Duration) -> Option<Timeout> {
+        Timeout::between(uptime(), end)
+    }
+
+    /// The same for who knows what time it is.
+    #[must_use]
+    pub fn between(now: Duration, end: Duration) -> Option<Timeout> {
+        (now < end).then(|| end.saturating_sub(now).into())
+    }
+
     pub(crate) fn nanos(self) -> i64 {
         self.0
     }

@@ -1,13 +1,13 @@
 //! One handshake, in a thread of its own: it computes for milliseconds, and waits for its client.
 
 use crate::gate::Gate;
-use crate::wire::{Wire, until};
+use crate::wire::Wire;
 use core::net::SocketAddr;
 use sing_sdk::net::Connection;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Handle;
 use sing_sdk::sync::wait_any;
-use sing_sdk::time::uptime;
+use sing_sdk::time::{Timeout, uptime};
 use tls::session::Session;
 
 /// A connection whose handshake is over.
@@ -33,21 +33,16 @@ pub fn run(
     let mut plain = Vec::new();
     while !session.has_joined() {
         wire.pump(session.outgoing()).ok()?;
-        let came = wait_any(&[leave, wire.input(), wire.output()], until(end));
-        // A wait without time still succeeds when something is ready.
-        if uptime() >= end {
-            wire.abort();
-            return None;
-        }
-        match came {
-            Ok(1) => {
+        let any = [leave, wire.input(), wire.output()];
+        match Timeout::until(end).map(|time| wait_any(&any, time)) {
+            Some(Ok(1)) => {
                 let bytes = wire.take()?;
                 if session.receive(&bytes, &mut plain).is_err() {
                     wire.finish(session.outgoing());
                     return None;
                 }
             }
-            Ok(2) => wire.settle().ok()?,
+            Some(Ok(2)) => wire.settle().ok()?,
             _ => {
                 wire.abort();
                 return None;

@@ -8,7 +8,7 @@
 //!   its direction, this does.
 
 use crate::handshake::Established;
-use crate::wire::{LINGER, Wire, pump, until};
+use crate::wire::{LINGER, Wire, pump};
 use core::net::SocketAddr;
 use core::time::Duration;
 use sing_sdk::io::{LARGEST, Reader, Writer};
@@ -77,7 +77,7 @@ fn open(connection: Start) -> Option<(Reader, Writer, Joined)> {
     let end = uptime() + OPENING;
     let mut ready = connection.send_success();
     loop {
-        sync::wait(&ready, until(end)).ok()?;
+        sync::wait(&ready, Timeout::until(end)?).ok()?;
         ready = match ready.recv() {
             Ready::Open(output, input, next) => {
                 let joined = next.send_connected();

@@ -21,11 +21,6 @@ pub struct Wire {
     over: bool,
 }
 
-/// The time until a moment.
-pub fn until(end: Duration) -> Timeout {
-    end.saturating_sub(uptime()).into()
-}
-
 /// Moves the first of these bytes to a pipe whose reader has taken what came before.
 pub fn pump(pipe: &mut Writer, bytes: &mut Vec<u8>) -> Result<(), Error> {
     if pipe.handle() == Handle::NONE && !bytes.is_empty() {
@@ -94,8 +89,8 @@ impl Wire {
     pub fn finish(mut self, bytes: &mut Vec<u8>) {
         let end = uptime() + LINGER;
         while let Some(output) = &mut self.output {
-            let sent = output.settle_within(until(end));
-            if sent.and_then(|()| pump(output, bytes)).is_err() {
+            let sent = Timeout::until(end).map(|time| output.settle_within(time));
+            if !sent.is_some_and(|sent| sent.and_then(|()| pump(output, bytes)).is_ok()) {
                 return self.abort();
             }
             if bytes.is_empty() && output.handle() == Handle::NONE {
@@ -103,8 +98,8 @@ impl Wire {
             }
         }
         while !self.over {
-            let came = sync::wait_any(&[self.input()], until(end));
-            if uptime() >= end || came.is_err() {
+            let input = [self.input()];
+            if Timeout::until(end).is_none_or(|time| sync::wait_any(&input, time).is_err()) {
                 return self.abort();
             }
             drop(self.take());

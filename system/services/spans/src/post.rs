@@ -30,10 +30,7 @@ struct Until {
 impl Input for Until {
     fn receive(&mut self) -> Option<Vec<u8>> {
         let pipe = self.pipe.take().filter(|_| self.left > 0)?;
-        if uptime() >= self.end {
-            return None;
-        }
-        wait(&pipe, until(self.end)).ok()?;
+        wait(&pipe, Timeout::until(self.end)?).ok()?;
         let (block, pipe) = pipe.recv_write().ok()?;
         self.pipe = Some(pipe.send_ack());
         self.left = self.left.saturating_sub(block.len());
@@ -41,8 +38,9 @@ impl Input for Until {
     }
 }
 
-fn until(end: Duration) -> Timeout {
-    end.saturating_sub(uptime()).into()
+/// Waits until a moment; whether it came in time.
+fn in_time(what: &dyn Waitable, end: Duration) -> bool {
+    Timeout::until(end).is_some_and(|time| wait(what, time).is_ok())
 }
 
 /// A connection, if there is one in time.
@@ -56,7 +54,9 @@ fn connect(
     let (tcp, exp) = TcpConnectionContract::new_channel().map_err(said)?;
     let path = format!("/tcp/{}/{}", url.host, url.port);
     names.bind(&path, exp).map_err(said)?;
-    wait(&tcp, until(end)).map_err(|_| late())?;
+    if !in_time(&tcp, end) {
+        return Err(late());
+    }
     let ready = tcp.recv_success().map_err(|_| said(Error::Closed))?;
     let (output, from) = PipeContract::new_channel().map_err(said)?;
     let (to, input) = PipeContract::new_channel().map_err(said)?;
@@ -79,7 +79,9 @@ fn write(mut output: Writing, bytes: &[u8], end: Duration) -> Result<Writing, St
     for piece in bytes.chunks(LARGEST) {
         let block = Vector::from_bytes(piece).map_err(|e| e.to_string())?;
         let written = output.send_write(block);
-        wait(&written, until(end)).map_err(|_| "does not read what is sent".to_string())?;
+        if !in_time(&written, end) {
+            return Err("does not read what is sent".into());
+        }
         let closed = |_| "closes the connection before it has all".to_string();
         output = written.recv_ack().map_err(closed)?;
     }

@@ -4,14 +4,14 @@ use crate::exchange;
 use crate::files;
 use crate::server::Server;
 use crate::trace::Trace;
-use crate::wire::{Lost, Wire, until};
+use crate::wire::{Lost, Wire};
 use core::net::IpAddr;
 use sing_sdk::fs::Directory;
 use sing_sdk::net::Connection;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
-use sing_sdk::time::{uptime, utc};
+use sing_sdk::time::{Timeout, uptime, utc};
 use web::answer::{self, Answer, Length};
 use web::head::{Fault, Head};
 use web::pace::Pace;
@@ -154,7 +154,7 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
         let mut select = Select::<2>::new();
         let input = select.add(wire.input());
         let leave = select.add(server.slots.leave(slot).handle());
-        if until(end).is_none_or(|time| select.wait(time).is_err()) {
+        if Timeout::until(end).is_none_or(|time| select.wait(time).is_err()) {
             return match begun {
                 true => Heard::Slow,
                 false => Heard::Over,
@@ -276,7 +276,7 @@ impl Talk<'_> {
             return Err(Lost::Over);
         }
         let end = pace.end(moved);
-        if until(end).is_none_or(|time| select.wait(time).is_err()) {
+        if Timeout::until(end).is_none_or(|time| select.wait(time).is_err()) {
             return Err(Lost::Slow);
         }
         if select.tag(leave).is_some() {

@@ -12,7 +12,7 @@ use crate::connection::{CUT, SLOW, Talk};
 use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
 use crate::trace;
-use crate::wire::{Lost, Source, left};
+use crate::wire::{Lost, Source};
 use core::time::Duration;
 use sing_sdk::io::LARGEST;
 use sing_sdk::prelude::*;
@@ -355,7 +355,7 @@ impl Exchange<'_, '_> {
             true => self.deadline.min(now + self.patience.left()),
             false => self.deadline,
         };
-        if left(now, end).is_none_or(|time| select.wait(time).is_err()) {
+        if Timeout::between(now, end).is_none_or(|time| select.wait(time).is_err()) {
             return Err(match end < self.deadline {
                 true => Failure::Client(SLOW),
                 false => Failure::Late,

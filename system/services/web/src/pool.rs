@@ -7,7 +7,6 @@
 
 use crate::grants::Grants;
 use crate::service::Service;
-use crate::wire::until;
 use alloc::sync::Arc;
 use core::time::Duration;
 use sing_sdk::names::Names;
@@ -136,7 +135,7 @@ impl Pool {
                 return self.alive(ready);
             }
             drop(state);
-            if until(end).is_none_or(|time| sync::wait(&self.freed, time).is_err()) {
+            if Timeout::until(end).is_none_or(|time| sync::wait(&self.freed, time).is_err()) {
                 return Err(None::Busy);
             }
         }

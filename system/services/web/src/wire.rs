@@ -52,17 +52,6 @@ impl From<Error> for Lost {
     }
 }
 
-/// The time until a moment; `None` if that has come. A wait without time still succeeds when something
-/// is ready.
-pub fn until(end: Duration) -> Option<Timeout> {
-    left(uptime(), end)
-}
-
-/// The same for who knows what time it is.
-pub fn left(now: Duration, end: Duration) -> Option<Timeout> {
-    (now < end).then(|| end.saturating_sub(now).into())
-}
-
 impl Wire {
     pub fn open(connection: Connection) -> Result<Wire, Error> {
         let (output, from) = PipeContract::new_channel()?;
@@ -219,7 +208,7 @@ impl Wire {
             let mut select = Select::<2>::new();
             let output = select.add(self.output.handle());
             let leave = select.add(leave);
-            if until(end).is_none_or(|time| select.wait(time).is_err()) {
+            if Timeout::until(end).is_none_or(|time| select.wait(time).is_err()) {
                 return Err(Lost::Slow);
             }
             if select.tag(leave).is_some() {
@@ -244,7 +233,7 @@ impl Wire {
         while self.input.is_some() {
             // One that sends on and on is not waited for either.
             let handles = [leave, self.input()];
-            let first = until(end).map(|time| sync::wait_any(&handles, time));
+            let first = Timeout::until(end).map(|time| sync::wait_any(&handles, time));
             if first != Some(Ok(1)) {
                 return self.abort();
             }
