@@ -44,9 +44,6 @@ unsafe impl lock_api::RawMutex for YieldLock {
 
     #[inline]
     fn lock(&self) {
-        if is_alone() {
-            return;
-        }
         while !self.try_lock() {
             sys::yield_now();
         }

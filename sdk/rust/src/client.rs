@@ -9,10 +9,10 @@
 //! waited for as the request does it: of a service that holds its channel open and never answers,
 //! `call_` waits for ever.
 
-use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
-use crate::names::Names;
+use crate::contracts::{Refusal, ServiceContract};
+use crate::names::{Names, bind_before};
 use crate::prelude::switch_receive;
-use crate::rt::{Closed, Text};
+use crate::rt::Closed;
 use crate::{Error, time};
 use alloc::string::String;
 use core::fmt;
@@ -121,29 +121,25 @@ pub fn bind<S>(
 /// [`crate::time::uptime`].
 ///
 /// The name server is asked over a connection of its own: one on which a bind hangs is given up with
-/// it, and the caller's stays usable. (A name server that does not even give a connection is given up.) All refusals are [`Error::NotFound`], but for that of a name server that
-/// was just started again.
+/// it, and the caller's stays usable. For that connection it has some seconds, whatever `end` is; one
+/// that does not even give it is given up. All refusals are [`Error::NotFound`], but for that of a name
+/// server that was just started again.
 pub(crate) fn bind_until(
     names: &mut Names,
     path: &str,
     service: ServiceContract::Exp<ServiceContract::Start>,
     end: Duration,
 ) -> Result<(), Error> {
-    let names = names.connect_until(end)?;
-    let names = switch_receive! {
-        case names.Success() as ready => ready,
-        case names.ChannelClosed() => return Err(Error::Closed),
+    let connection = names.connect_until(end)?;
+    let ready = switch_receive! {
+        case connection.Success() as ready => ready,
+        case connection.ChannelClosed() => return Err(Error::Closed),
         deadline end => return Err(Error::Timeout),
     };
-    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, service);
-    switch_receive! {
-        case binding.AckBind() as _ => Ok(()),
-        case binding.NakBind(reason, _exp) as _ => Err(match reason {
-            Refusal::Again => Error::Refused(reason),
-            _ => Error::NotFound,
-        }),
-        case binding.ChannelClosed() => Err(Error::Closed),
-        deadline end => Err(Error::Timeout),
+    match bind_before(ready, path, service, end)? {
+        (_, Ok(())) => Ok(()),
+        (_, Err(Refusal::Again)) => Err(Error::Refused(Refusal::Again)),
+        (_, Err(_)) => Err(Error::NotFound),
     }
 }
 
@@ -278,7 +274,8 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contracts::ClockContract;
+    use crate::contracts::{ClockContract, NamespaceContract};
+    use crate::names::GRACE;
     use crate::rt::TypedEndpoint as _;
     use alloc::vec;
     use alloc::vec::Vec;
@@ -401,7 +398,7 @@ mod tests {
         // The name server itself does not answer, or not over the new connection, or not the bind.
         let silent = bound(short, |names| {
             let held = bind_of(names, "/");
-            thread::sleep(short * 2);
+            thread::sleep(GRACE * 2);
             drop(held);
             Vec::new()
         });
@@ -422,6 +419,23 @@ mod tests {
             vec![names]
         });
         assert_eq!(silent, Err(Error::Timeout));
+    }
+
+    #[test]
+    fn a_name_server_that_is_late_with_a_connection_stays_the_clients() {
+        let (imp, exp) = NamespaceContract::new_channel().unwrap();
+        thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let names = exp.send_success();
+                thread::sleep(Duration::from_millis(5));
+                connected(names)
+            });
+            let mut names = Names::new(imp).unwrap();
+            let (_clock, exp) = ClockContract::new_channel().unwrap();
+            let bound = bind_until(&mut names, "/clock", exp.into(), Duration::ZERO);
+            assert!(bound.is_err() && names.is_usable(), "{bound:?}");
+            drop(server.join());
+        });
     }
 
     #[test]

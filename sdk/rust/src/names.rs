@@ -43,8 +43,8 @@ pub type Service = ServiceContract::Exp<ServiceContract::Start>;
 const ROUND: Duration = Duration::from_millis(100);
 /// How long a name server has to answer, however little time is left: a channel that is given up is not
 /// replaced.
-const GRACE: Duration = match cfg!(test) {
-    true => Duration::from_millis(20),
+pub(crate) const GRACE: Duration = match cfg!(test) {
+    true => Duration::from_millis(500),
     false => Duration::from_secs(5),
 };
 /// Between two looks for what is to appear.
@@ -78,6 +78,12 @@ impl Names {
     /// up.
     fn take(&mut self) -> Result<Ready, Error> {
         self.0.take().ok_or(Error::Closed)
+    }
+
+    /// Whether there is a channel for the next request.
+    #[cfg(test)]
+    pub(crate) fn is_usable(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Keeps the channel for the next request, and says whether this one was granted.
@@ -179,19 +185,11 @@ impl Names {
     ) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
         let (imp, exp) = NamespaceContract::new_channel()?;
         let end = end.max(time::uptime() + GRACE);
-        let binding = self.take().map_err(|_| Error::NotFound)?.send_bind(
-            Text::new("/")?,
-            0,
-            exp.into_service(),
-        );
-        let (next, granted) = switch_receive! {
-            case binding.AckBind() as next => (next, Ok(imp)),
-            case binding.NakBind(reason, _exp) as next => (next, Err(reason.into())),
-            case binding.ChannelClosed() => return Err(Error::Closed),
-            deadline end => return Err(Error::Timeout),
-        };
+        let ready = self.take().map_err(|_| Error::NotFound)?;
+        let (next, granted) = bind_before(ready, "/", exp.into_service(), end)?;
         self.0 = Some(next);
-        granted
+        granted.map_err(Error::from)?;
+        Ok(imp)
     }
 
     /// What matches a path specification ([`pattern`]), found as the results are taken, with one
@@ -380,6 +378,23 @@ impl Names {
             };
             return self.done(answer).map(|()| exp);
         }
+    }
+}
+
+/// Asks a name server to bind, and gives it up if it has not answered before `end`, a time of
+/// [`time::uptime`].
+pub(crate) fn bind_before(
+    ready: Ready,
+    path: &str,
+    exp: Service,
+    end: Duration,
+) -> Result<(Ready, Result<(), Refusal>), Error> {
+    let binding = ready.send_bind(Text::new(path)?, 0, exp);
+    switch_receive! {
+        case binding.AckBind() as next => Ok((next, Ok(()))),
+        case binding.NakBind(reason, _exp) as next => Ok((next, Err(reason))),
+        case binding.ChannelClosed() => Err(Error::Closed),
+        deadline end => Err(Error::Timeout),
     }
 }
 

@@ -461,13 +461,9 @@ fn tell_end(id: u64, sip: &'static Sip) {
         _ => Outcome::Ended,
     };
     let outcome = without_answer(sip, outcome);
-    match report {
-        Some(line) => say(id, outcome, format_args!("{}", line.as_str())),
-        None => {
-            let line = crash::line_of(format_args!("{how}{}", sip.crash.lock().words));
-            say(id, outcome, format_args!("{}", line.as_str()));
-        }
-    }
+    let told = || crash::line_of(format_args!("{how}{}", sip.crash.lock().words));
+    let line = report.unwrap_or_else(told);
+    say(id, outcome, format_args!("{}", line.as_str()));
 }
 
 /// Answers with the bytes of an allocation, which this frees.

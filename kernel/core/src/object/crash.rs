@@ -41,6 +41,7 @@ impl Crash {
     /// Forgets all, for a new SIP.
     pub(crate) fn clear(&mut self) {
         self.count = 0;
+        self.broken = None;
         self.words.clear();
     }
 
@@ -169,8 +170,7 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
     );
     let words = &crash.words;
     // A long name leaves room for the words.
-    let mut first = Line::EMPTY;
-    let _ = write!(first, "{trap}, in {place}");
+    let first = line_of(format_args!("{trap}, in {place}"));
     let first = first.as_str();
     let first = &first[..first.floor_char_boundary(LINE - WORDS)];
     LAST.lock().keep(id, format_args!("{first}{words}"));
@@ -219,9 +219,7 @@ struct Last {
 
 impl Last {
     fn keep(&mut self, id: u32, text: fmt::Arguments<'_>) {
-        let mut line = Line::EMPTY;
-        // A line that is full takes no more, and says so to nobody.
-        let _ = line.write_fmt(text);
+        let line = line_of(text);
         if let Some(place) = self.lines.get_mut(self.next) {
             *place = (id, line);
         }
@@ -252,6 +250,7 @@ pub(crate) fn report_of(id: u32) -> Option<Line> {
 /// A line of this text, as much of it as there is room for.
 pub(crate) fn line_of(text: fmt::Arguments<'_>) -> Line {
     let mut line = Line::EMPTY;
+    // A line that is full takes no more, and says so to nobody.
     let _ = line.write_fmt(text);
     line
 }
