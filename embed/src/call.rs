@@ -300,7 +300,7 @@ impl<'s> Program<'s> {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 

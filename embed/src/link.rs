@@ -6,6 +6,7 @@
 //! Invariant: a process has ended, or will at once, when its endpoint is dropped: by the host, by an
 //! operation that failed, or by a future that was dropped.
 
+use crate::call::nanoseconds;
 use crate::{Error, MOST_ANSWER, Program};
 use sing_calls::Op;
 use sing_hosted::{Asked, GivenDirectories, Held, Message, Pending, Reply, Word};
@@ -208,8 +209,7 @@ impl<'s> Link<'s> {
 
     /// Sets how long each receive may take.
     pub fn within(&mut self, time: Duration) {
-        let program = self.0.program.clone();
-        self.0.program = program.deadline(time);
+        self.0.program.limits.deadline = nanoseconds(time);
     }
 
     /// That the host's message breaks the contract.

@@ -19,7 +19,7 @@ use crate::boot;
 use crate::kept::Choice;
 use base::{Base, Use};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -121,17 +121,18 @@ impl Request {
             ));
         }
         for (host, _) in &self.directories {
-            if !host.is_dir() {
-                let why = match host.exists() {
-                    true => "is no directory; give the one that it is in",
-                    false => "there is no such directory",
-                };
-                return Err(format!("--dir {}: {why}", host.display()));
-            }
             // The driver lists it, and looks into it. Who may not is told as of everything else, before
             // anything is compiled.
-            File::open(host.join("."))
-                .map_err(|e| format!("--dir {}: this user cannot open it: {e}", host.display()))?;
+            File::open(host.join(".")).map_err(|e| {
+                let why = match e.kind() {
+                    ErrorKind::NotADirectory => {
+                        "is no directory; give the one that it is in".into()
+                    }
+                    ErrorKind::NotFound => "there is no such directory".into(),
+                    _ => format!("this user cannot open it: {e}"),
+                };
+                format!("--dir {}: {why}", host.display())
+            })?;
         }
         Ok(())
     }

@@ -92,10 +92,14 @@ usage: cargo xtask COMMAND
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
-/// Their names.
-const NAMES: [&str; 11] = [
-    "run", "image", "wasi", "programs", "test", "wast", "fuzz", "soak", "doc", "bench", "help",
-];
+/// Their names, as the usage has them.
+fn names() -> impl Iterator<Item = &'static str> {
+    let lines = USAGE.lines().filter_map(|line| line.strip_prefix("  "));
+    let commands = lines.filter(|line| !line.starts_with([' ', '[']));
+    commands
+        .filter_map(|line| line.split_whitespace().next())
+        .chain(["help"])
+}
 
 /// The commands.
 #[derive(Debug)]
@@ -150,7 +154,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             }
             other => bail!(
                 "unknown command `{other}`{}",
-                did_you_mean(other, NAMES).trim_end_matches('?')
+                did_you_mean(other, names()).trim_end_matches('?')
             ),
         },
         Some(other) => Err(other.unexpected().into()),

@@ -17,7 +17,6 @@ pub use talk::{CChannel, CMessage, CPeer, CWord};
 
 use sing_embed::{Error, Image, Process, Program, System};
 use std::ffi::{CStr, OsStr, c_char, c_int};
-use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,16 +47,9 @@ pub struct CSystem(Arc<System>);
 
 /// `sing_process`.
 pub struct CProcess {
-    /// Dropped first: it refers to the system.
-    process: ManuallyDrop<Process<'static>>,
+    /// Dropped first, as it stands first: it refers to the system.
+    process: Process<'static>,
     _system: Arc<System>,
-}
-
-impl Drop for CProcess {
-    fn drop(&mut self) {
-        // SAFETY: dropped here and nowhere else, and not used afterwards.
-        unsafe { ManuallyDrop::drop(&mut self.process) };
-    }
 }
 
 /// `sing_limits`.
@@ -343,7 +335,7 @@ pub unsafe extern "C" fn sing_open(
     let program = unsafe { with_limits(system.program(&name), limits) };
     match program.open() {
         Ok(process) => Box::into_raw(Box::new(CProcess {
-            process: ManuallyDrop::new(process),
+            process,
             _system: shared,
         })),
         Err(reason) => {

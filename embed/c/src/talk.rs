@@ -233,14 +233,12 @@ impl CPeer {
         let known = self.contract.messages.get(come.index as usize);
         let (name, _) =
             known.ok_or_else(|| self.contract.broken("?", "a message that it does not have"))?;
-        let nothing = CWord {
-            number: 0,
-            block: std::ptr::null(),
-        };
-        let (mut words, mut count) = ([nothing; MESSAGE], 0);
+        let mut message = CMessage::NONE;
         let mut blocks = Vec::new();
-        while let (Some(word), Some(place)) = (come.words.any(), words.get_mut(count)) {
-            count += 1;
+        while let (Some(word), Some(place)) =
+            (come.words.any(), message.words.get_mut(message.count))
+        {
+            message.count += 1;
             match word {
                 Any::Number(number) => place.number = number,
                 Any::Block(None) => {}
@@ -251,18 +249,14 @@ impl CPeer {
                 }
             }
         }
-        let name = name.as_ptr();
+        message.name = name.as_ptr();
         let received = Box::new(Received {
             _blocks: blocks,
             _contract: Arc::clone(&self.contract),
             _system: Arc::clone(&self.system),
         });
-        Ok(CMessage {
-            name,
-            count,
-            words,
-            held: Box::into_raw(received).cast(),
-        })
+        message.held = Box::into_raw(received).cast();
+        Ok(message)
     }
 }
 

@@ -64,3 +64,11 @@ pub fn handlers() -> String {
     let wanted = |line: &&str| fields.iter().any(|field| line.starts_with(field));
     status.lines().filter(wanted).collect()
 }
+
+pub fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}

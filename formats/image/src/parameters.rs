@@ -130,7 +130,9 @@ impl<T: AsRef<str>, W: Words> Kind<T, W> {
             Kind::Pattern => "a path or a pattern".into(),
             Kind::Program => "a program".into(),
             // For who types `kill -9 5`.
-            Kind::Process => "the number or name of a process (there are no signals)".into(),
+            Kind::Process => {
+                "the number or name of a process, as `ps` shows it (there are no signals)".into()
+            }
             Kind::Service => "a service".into(),
             Kind::Other(text) => text.as_ref().into(),
             Kind::Whole { .. } => "a whole number".into(),

@@ -172,8 +172,8 @@ pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
         ));
     }
     let failed = |e| format!("{shown}: cannot be made: {e}");
-    // As cargo does. Without any above it, the parent is the empty path.
-    if let Some(parent) = folder.parent().filter(|p| *p != Path::new("")) {
+    // As cargo does.
+    if let Some(parent) = folder.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
     let place = sing_files::Folder::beside(folder).map_err(failed)?;

@@ -75,17 +75,13 @@ fn mistakes_are_named() {
 }
 
 #[test]
-fn each_command_is_named_once() {
-    for name in NAMES {
+fn each_name_in_the_usage_is_a_command() {
+    assert!(names().count() > 10);
+    for name in names() {
         let known = match parse_line(&[name]) {
             Ok(_) => true,
             Err(error) => !reason(&error).contains("unknown command"),
         };
         assert!(known, "{name}");
-        let lines = USAGE.lines().filter(|line| {
-            let mut words = line.split_whitespace();
-            line.starts_with("  ") && !line.starts_with("   ") && words.next() == Some(name)
-        });
-        assert!(name == "help" || lines.count() >= 1, "{name}");
     }
 }

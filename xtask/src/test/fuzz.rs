@@ -198,7 +198,7 @@ pub fn embed(run: &Run) -> Result<Report> {
     border(run, What::Embed, ROUNDS_EMBED, "a host program's threads")
 }
 
-/// Calls of an ordinary program's, without wasmtime: the kept sums say what they give.
+/// Calls of an ordinary program's, without wasmtime: whether it stays in its directory, and leaves nothing.
 pub fn wasi(run: &Run) -> Result<Report> {
     border(run, What::Wasi, ROUNDS_WASI, "calls of WASI")
 }

@@ -119,8 +119,14 @@ pub fn run(request: &Request) -> Result<u8> {
     let chosen: Vec<&Part> = choose(request, &mut filter);
     let mut project = Project::find()?;
     if request.list {
-        let lines = names::list(&project.root, request.filter.as_deref());
+        let word = request.filter.as_deref();
+        // Of `PART/TEST`, the test.
+        let word = word.map(|word| word.split_once('/').map_or(word, |(_, test)| test));
+        let lines = names::list(&project.root, word);
         lines.iter().for_each(|line| say!("{line}"));
+        if let Some(word) = word.filter(|_| lines.is_empty()) {
+            say!("{}", names::no_test(&project.root, None, word, false));
+        }
         return Ok(u8::from(lines.is_empty()));
     }
     if let Some(word) = &filter
@@ -128,7 +134,10 @@ pub fn run(request: &Request) -> Result<u8> {
     {
         let wanted = request.filter.as_deref().unwrap_or(word);
         let part = wanted.split_once('/').map(|(part, _)| part);
-        say!("{}", names::no_test(&project.root, part, word));
+        say!(
+            "{}",
+            names::no_test(&project.root, part, word, request.quick)
+        );
         return Ok(1);
     }
     let has = |name: &str| chosen.iter().any(|part| part.name == name);

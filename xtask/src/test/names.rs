@@ -72,20 +72,31 @@ fn functions(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// That no test has a name, which one may be meant, and how to see all.
-pub(super) fn no_test(root: &Path, part: Option<&str>, word: &str) -> String {
+/// Why no test is chosen by a name: what does not run single tests, or not now, or that there is none of the
+/// name, which one may be meant, and how to see all.
+pub(super) fn no_test(root: &Path, part: Option<&str>, word: &str, quick: bool) -> String {
     const LIST: &str = "`cargo xtask test --list` shows the parts, and `--list WORD` tests with a word in the name";
     let parts = || PARTS.iter().map(|part| part.name);
-    if let Some(part) = part
-        && !parts().any(|name| name.contains(part))
-    {
-        return format!(
-            "no part has the name `{part}`{}\n{LIST}",
-            did_you_mean(part, parts())
-        );
+    if let Some(part) = part {
+        let named: Vec<_> = PARTS.iter().filter(|p| p.name.contains(part)).collect();
+        let Some(first) = named.first() else {
+            return format!(
+                "no part has the name `{part}`{}\n{LIST}",
+                did_you_mean(part, parts())
+            );
+        };
+        let first = first.name;
+        if named.iter().all(|part| !part.filters) {
+            return format!("`{first}` runs as a whole: `cargo xtask test {first}`");
+        }
+        if quick && named.iter().all(|part| !part.quick) {
+            return format!("`--quick` leaves `{first}` out: `cargo xtask test {first}/{word}`");
+        }
     }
     let all = all(root);
     let names = all.iter().map(String::as_str).chain(parts());
+    // One that is there is another part's.
+    let names = names.filter(|name| *name != word);
     format!(
         "no test has the name `{word}`{}\n{LIST}",
         did_you_mean(word, names)
@@ -113,8 +124,10 @@ pub(super) fn list(root: &Path, word: Option<&str>) -> Vec<String> {
             })
             .collect();
     };
+    let parts = PARTS.iter().map(|part| part.name.to_string());
     all(root)
         .into_iter()
+        .chain(parts)
         .filter(|name| name.contains(word))
         .collect()
 }
@@ -156,14 +169,30 @@ mod tests {
             (None, "mizuse", "`misuse`"),
             (Some("system-hostde"), "hello", "`system-hosted`"),
         ] {
-            let said = no_test(root(), part, word);
+            let said = no_test(root(), part, word, false);
             assert!(
                 said.contains(&format!("; did you mean {meant}?\n")),
                 "{said}"
             );
             assert!(said.contains("--list"), "{said}");
         }
-        assert!(!no_test(root(), None, "nothing-is-like-this").contains("did you mean"));
+        assert!(!no_test(root(), None, "nothing-is-like-this", false).contains("did you mean"));
+    }
+
+    #[test]
+    fn a_part_that_runs_no_such_test_says_why() {
+        let whole = no_test(root(), Some("fuzz-abi"), "herd", false);
+        assert!(
+            whole.contains("runs as a whole: `cargo xtask test fuzz-abi`"),
+            "{whole}"
+        );
+        let left_out = no_test(root(), Some("system-microvm"), "shutdown-crowd", true);
+        assert!(
+            left_out.contains("`--quick` leaves `system-microvm` out"),
+            "{left_out}"
+        );
+        let here = no_test(root(), Some("misuse"), "shutdown-crowd", false);
+        assert!(!here.contains("did you mean `shutdown-crowd`"), "{here}");
     }
 
     #[test]

@@ -323,6 +323,10 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
     let module = machine.module("words")?;
     for (folder, reason) in [
         ("closed", "this user cannot open it: Permission denied"),
+        (
+            "closed/inner",
+            "this user cannot open it: Permission denied",
+        ),
         ("absent", "there is no such directory"),
     ] {
         let folder = machine.folder.join(folder);
@@ -348,7 +352,7 @@ fn as_nobody(machine: &Ordinary<'_>, folder: &Path, module: &Path) -> Result<Out
         // The superuser.
         Ok(_) => {
             let mut command = Command::new("setpriv");
-            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+            command.arg("--bounding-set=-dac_override,-dac_read_search");
             command.arg(&sing);
             command
         }

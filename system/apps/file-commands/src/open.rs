@@ -66,31 +66,22 @@ fn no_file_system(place: &Place) -> Failure {
 /// # Errors
 /// No file system holds the place, or it cannot be reached.
 pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
-    let Some(from) = place.above() else {
-        return Err(root(names, place));
-    };
     let mut reason = no_file_system(place);
-    if let Some(found) = deepest(names, from)? {
+    if let Some(from) = place.above()
+        && let Some(found) = deepest(names, from)?
+    {
         match held(found, place) {
             Err(failure) => reason = failure,
             opened => return opened,
         }
     }
     Err(match Directory::open(names, place.path()) {
-        Ok(_) => Failure::because(place.path(), "is the root of a file system"),
-        Err(_) => reason,
-    })
-}
-
-/// Why the root of the name space, which has no directory above it, can be neither removed nor made.
-fn root(names: &mut Names, place: &Place) -> Failure {
-    match Directory::open(names, place.path()) {
         Ok(_) => Failure::because(
             place.path(),
             "is where a file system is mounted, and stays; name what is in it",
         ),
-        Err(_) => no_file_system(place),
-    }
+        Err(_) => reason,
+    })
 }
 
 /// The same, or the directory itself if the place is one.

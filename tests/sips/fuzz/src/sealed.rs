@@ -84,10 +84,7 @@ fn main() -> Result<(), Error> {
     let results = Results {
         room: Interrupt::new(LINE_OUTPUT)?,
     };
-    let size = boot::size(PLANS)?;
-    let mut block = Block::new(size as usize)?;
-    boot::read(PLANS, 0, &mut block)?;
-    let bytes = block.to_vec();
+    let bytes = boot::whole(PLANS)?;
     let text = core::str::from_utf8(&bytes).map_err(|_| Error::BadArgument)?;
     for line in text.lines() {
         let mut words = line.split_whitespace();

@@ -146,9 +146,10 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn request_fields(&mut self, request: u32) -> Outcome<u32> {
-        let mut list = self.request(request)?.fields.clone();
-        list.retain(|(name, _)| !is_of_connection(name));
-        self.add_fields(list, true)
+        let all = self.request(request)?.fields.iter();
+        let shown = all.filter(|(name, _)| !is_of_connection(name));
+        let shown = shown.cloned().collect();
+        self.add_fields(shown, true)
     }
 
     /// Answers `result<own>`.
