@@ -77,7 +77,7 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
         return Ok(report);
     }
     let mut images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
-    let folder = run.project.out().join("misuse");
+    let folder = run.project.out().join(image::BY_HAND);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut tests = Vec::new();
     for misuse in wanted {
