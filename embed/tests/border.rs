@@ -112,8 +112,10 @@ fn ours(system: &System, seed: u64, wild: bool) -> Result<Ran, String> {
     if tree.list("outside") != outside {
         return Err("a file outside of its directory has changed".into());
     }
-    if said.contains(&format!("size {SECRET}")) || said.contains(" secret") {
-        return Err("it has seen a file outside of its directory".into());
+    if said.contains(&format!("size {SECRET}")) || said.contains(" of the secret") {
+        return Err(format!(
+            "it has seen a file outside of its directory:\n{said}"
+        ));
     }
     let left = tree.list("root");
     Ok(Ran { said, left })

@@ -308,7 +308,7 @@ impl Border {
         // `fill` leaves no two bytes alike beside each other.
         let outside = self.buffer[DATA as usize..].windows(16);
         let outside = outside.into_iter().any(|bytes| bytes == [b's'; 16]);
-        let outside = if outside { " secret" } else { "" };
+        let outside = if outside { " of the secret" } else { "" };
         format!("sum {:x}{outside}", self.sum())
     }
 

@@ -204,7 +204,9 @@ impl Relay {
     fn run(&mut self, control: &mut Control, local: u16, peer: SocketAddr) -> Result<(), Cut> {
         while !self.push()? {
             let [a, b, c, d] = self.waits();
-            let time = self.end.map_or(Timeout::FOREVER, until);
+            let time = self.end.map_or(Timeout::FOREVER, |end| {
+                Timeout::until(end).unwrap_or(Timeout::NONE)
+            });
             let came = wait_any(&[control.handle(), a, b, c, d], time);
             if self.end.is_some_and(|end| uptime() >= end) {
                 return Err(Cut::Gone);
