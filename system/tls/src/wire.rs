@@ -90,7 +90,7 @@ impl Wire {
         let end = uptime() + LINGER;
         while let Some(output) = &mut self.output {
             let sent = Timeout::until(end).map(|time| output.settle_within(time));
-            if !sent.is_some_and(|sent| sent.and_then(|()| pump(output, bytes)).is_ok()) {
+            if sent.is_none_or(|sent| sent.and_then(|()| pump(output, bytes)).is_err()) {
                 return self.abort();
             }
             if bytes.is_empty() && output.handle() == Handle::NONE {
