@@ -6,7 +6,7 @@
 
 use crate::project::{Maker, Program, Project};
 use crate::web;
-use crate::{cargo, files, lanes};
+use crate::{cargo, files, lanes, walk};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::Read as _;
@@ -292,24 +292,15 @@ pub fn pack_with(
     result.map(|()| out.to_path_buf())
 }
 
-/// Files below a folder with their relative paths, in the order of these.
+/// Files below a folder, if there is one, with their relative paths, in the order of these.
 fn boot_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        if !next.is_dir() {
-            continue;
-        }
-        for entry in
-            fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Ok(relative) = path.strip_prefix(folder) {
-                found.push((relative.display().to_string(), path));
-            }
-        }
+    for path in walk::files(folder, |_| true)? {
+        let relative = path.strip_prefix(folder)?.display().to_string();
+        found.push((relative, path));
     }
     found.sort();
     Ok(found)

@@ -50,6 +50,7 @@ mod soak;
 mod system;
 mod test;
 mod toolchain;
+mod walk;
 mod wasi;
 mod wast;
 mod web;

@@ -12,6 +12,7 @@ use crate::setup::{self, Needs};
 use crate::{build, files, wasi};
 use anyhow::{Context, Result, ensure};
 use given::Given;
+pub use shell::copy_all;
 use shell::{Desk, PLACES, Work};
 use std::fs;
 use std::io::Write as _;

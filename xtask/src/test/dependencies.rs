@@ -6,7 +6,7 @@
 //! here, from cargo's metadata and without a network.
 
 use super::{Report, Run};
-use crate::cargo;
+use crate::{cargo, walk};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::fs;
@@ -114,24 +114,11 @@ fn judge(success: bool, output: &str) -> Lock {
 
 /// The folders of this workspace and of those within it, which have lock files of their own.
 fn workspaces(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let entries =
-            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name();
-            let hidden = name.as_encoded_bytes().starts_with(b".");
-            if entry.file_type()?.is_dir() && !hidden && name != "target" {
-                folders.push(entry.path());
-            } else if name == LOCK {
-                found.push(folder.clone());
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+    let files = walk::files(root, walk::is_written)?;
+    let locks = files.iter().filter(|file| file.ends_with(LOCK));
+    Ok(locks
+        .filter_map(|lock| Some(lock.parent()?.into()))
+        .collect())
 }
 
 /// All packages used by builds for our machines.

@@ -2,7 +2,7 @@
 //! book lists all its chapters, and the parts of this suite, and mdBook (if it is installed) builds it.
 
 use super::{PARTS, Report, Run};
-use crate::cargo;
+use crate::{cargo, walk};
 use anyhow::{Context, Result};
 use regex::Regex;
 use std::fs;
@@ -54,21 +54,8 @@ pub fn check(run: &Run) -> Result<Report> {
 }
 
 fn markdown(folder: &Path, deep: bool) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        for entry in
-            fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() && deep && !path.ends_with("book") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "md") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
+    let mut found = walk::files(folder, |path| deep && !path.ends_with("book"))?;
+    found.retain(|path| walk::is(path, "md"));
     Ok(found)
 }
 

@@ -4,8 +4,8 @@ use super::{Report, Run};
 use crate::image;
 use crate::project::Maker;
 use crate::wasi;
-use crate::{build, cargo, toolchain};
-use anyhow::{Context, Result};
+use crate::{build, cargo, toolchain, walk};
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,24 +38,8 @@ pub fn formatted(run: &Run) -> Result<Report> {
 
 /// All contract files, except generated ones.
 fn contracts(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder)
-            .with_context(|| format!("cannot read {}", folder.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            let hidden = path
-                .file_name()
-                .is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
-            if path.is_dir() && !hidden && path != root.join("target") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "contract") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
+    let mut found = walk::files(root, walk::is_written)?;
+    found.retain(|path| walk::is(path, "contract"));
     Ok(found)
 }
 

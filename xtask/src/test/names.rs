@@ -3,9 +3,10 @@
 
 use super::boot;
 use super::parts::PARTS;
+use crate::walk;
 use sing_files::near::did_you_mean;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether a test may have this in its name, which is known only when all are built: something in
 /// the sources that tests are named after does.
@@ -19,26 +20,21 @@ pub(super) fn may_name_a_test(root: &Path, filter: &str) -> bool {
         || is_mentioned(root, word)
 }
 
-/// Calls a function with the name, the path, and of Rust's sources the text, of all files below a
-/// folder, until it returns `true`; whether it did.
-fn any_file(folder: &Path, is_it: &mut dyn FnMut(&str, &Path) -> bool) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            return name != "target" && !name.starts_with('.') && any_file(&path, is_it);
-        }
-        is_it(&name, &path)
-    })
+/// The files that people have written, with their names. What cannot be read has no tests to name.
+fn written(root: &Path) -> Vec<(String, PathBuf)> {
+    let files = walk::files(root, walk::is_written).unwrap_or_default();
+    let named = files.into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some((name, path))
+    });
+    named.collect()
 }
 
 /// Whether a file below this folder has the word in its name, or a Rust source in its text.
 fn is_mentioned(folder: &Path, word: &str) -> bool {
-    any_file(folder, &mut |name, path| {
+    written(folder).iter().any(|(name, path)| {
         name.contains(word)
-            || name.ends_with(".rs")
+            || walk::is(path, "rs")
                 && std::fs::read_to_string(path).is_ok_and(|text| text.contains(word))
     })
 }
@@ -46,17 +42,16 @@ fn is_mentioned(folder: &Path, word: &str) -> bool {
 /// The names of tests that sources have: files of tests, and functions of Rust that are tests.
 fn all(root: &Path) -> BTreeSet<String> {
     let mut all: BTreeSet<String> = boot::names().into_iter().collect();
-    any_file(root, &mut |name, path| {
+    for (name, path) in written(root) {
         if let Some(stem) = name.strip_suffix(".test") {
             all.insert(stem.into());
         }
-        if name.ends_with(".rs")
-            && let Ok(text) = std::fs::read_to_string(path)
+        if walk::is(&path, "rs")
+            && let Ok(text) = std::fs::read_to_string(&path)
         {
             all.extend(functions(&text).map(String::from));
         }
-        false
-    });
+    }
     all
 }
 

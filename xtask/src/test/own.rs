@@ -2,6 +2,7 @@
 //! runs and tests projects in a folder elsewhere.
 
 use super::{Report, Run};
+use crate::programs::copy_all;
 use crate::{build, cargo, files};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -234,7 +235,7 @@ fn tutorial(own: &Own<'_>) -> Result<()> {
     own.done("", &["new", "--service", "store"])?;
     fs::remove_file(own.folder.join("store/tests/conversation.rs"))?;
     let root = &own.run.project.root;
-    copied(&root.join("examples/store"), &own.folder.join("store"))?;
+    copy_all(&root.join("examples/store"), &own.folder.join("store"))?;
     let book = fs::read_to_string(root.join("docs/src/tutorial.md"))?;
     let mut lines = book.lines();
     let words = lines.find_map(|line| line.strip_prefix("$ sing run "));
@@ -261,21 +262,6 @@ fn tutorial(own: &Own<'_>) -> Result<()> {
         "",
     )?;
     own.refused("store", &["build"], 1, "ChannelClosed")
-}
-
-/// Copies a folder over another one.
-fn copied(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("{}", from.display()))? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copied(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
 }
 
 fn in_c(own: &Own<'_>) -> Result<()> {

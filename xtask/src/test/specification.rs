@@ -7,6 +7,7 @@
 //! suite).
 
 use super::{PARTS, Report, Run};
+use crate::walk;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -103,15 +104,9 @@ fn exists(run: &Run, test: &str) -> Result<(), String> {
 /// Whether a Rust file below a folder has this function.
 fn has_function(folder: &Path, name: &str) -> bool {
     let wanted = format!("fn {name}(");
-    let Ok(entries) = fs::read_dir(folder) else {
-        return false;
-    };
-    entries.flatten().map(|entry| entry.path()).any(|path| {
-        if path.is_dir() {
-            return !path.ends_with("target") && has_function(&path, name);
-        }
-        path.extension().is_some_and(|e| e == "rs")
-            && fs::read_to_string(&path).is_ok_and(|text| text.contains(&wanted))
+    let files = walk::files(folder, walk::is_written).unwrap_or_default();
+    files.iter().any(|path| {
+        walk::is(path, "rs") && fs::read_to_string(path).is_ok_and(|text| text.contains(&wanted))
     })
 }
 

@@ -6,6 +6,7 @@
 //! (their contracts expand to generated code of the SDK) and do not have the keyword at all.
 
 use super::{Report, Run};
+use crate::walk;
 use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeMap;
@@ -140,21 +141,9 @@ fn lint_level(folder: &Path) -> Result<Level> {
 
 /// Rust files of a crate: its own, not those of crates in folders below.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        for entry in
-            fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))?
-        {
-            let path = entry?.path();
-            if path.is_dir() && !path.join("Cargo.toml").exists() && !path.ends_with("target") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
+    let is_own = |path: &Path| walk::is_written(path) && !path.join("Cargo.toml").exists();
+    let mut found = walk::files(folder, is_own)?;
+    found.retain(|path| walk::is(path, "rs"));
     Ok(found)
 }
 
