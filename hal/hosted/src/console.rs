@@ -83,7 +83,15 @@ impl ConsoleDevice for Console {
     }
 
     fn read(&self, out: &mut [u8]) -> Option<usize> {
-        self.input.as_ref()?.read(out)
+        match self.input.as_ref()?.read(out) {
+            Ok(read) => read,
+            Err(error) => {
+                let error = io::Error::from(error);
+                let line = format!("standard input cannot be read, and ends here: {error}");
+                self.log(Class::Kernel, line.as_bytes());
+                None
+            }
+        }
     }
 
     fn size(&self) -> Option<(u32, u32)> {

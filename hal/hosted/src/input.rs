@@ -94,12 +94,15 @@ impl Input {
 
     /// Takes what has been typed, as
     /// [`ConsoleDevice::read`](sing_kernel::console::ConsoleDevice::read) says.
-    pub(crate) fn read(&self, out: &mut [u8]) -> Option<usize> {
+    ///
+    /// # Errors
+    /// Why it cannot be read, once: for what comes later that is its end.
+    pub(crate) fn read(&self, out: &mut [u8]) -> Result<Option<usize>, Errno> {
         if self.ended.load(SeqCst) {
-            return None;
+            return Ok(None);
         }
         if out.is_empty() {
-            return Some(0);
+            return Ok(Some(0));
         }
         let stdin = stdin();
         loop {
@@ -115,18 +118,21 @@ impl Input {
             match rustix::io::read(stdin, &mut *out) {
                 Ok(read) if read > 0 => {
                     self.watch();
-                    return Some(read);
+                    return Ok(Some(read));
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // The end, or a terminal that is gone, which comes to the same.
-                Ok(_) | Err(_) => {
+                end => {
                     self.ended.store(true, SeqCst);
-                    return None;
+                    // A terminal that is gone comes to the same as the end.
+                    return end.map(|_| None).or_else(|error| match error {
+                        Errno::IO => Ok(None),
+                        other => Err(other),
+                    });
                 }
             }
         }
         self.watch();
-        Some(0)
+        Ok(Some(0))
     }
 }

@@ -168,7 +168,19 @@ fn input(machine: &Ordinary<'_>) -> Result<()> {
     is(&machine.run(&[], "copy", &[], b"")?, 0, b"")?;
     // All bytes, among them what a terminal would obey, and more than any buffer on the way.
     let many: Vec<u8> = (0..700_001_u32).map(|i| (i * 31 / 7) as u8).collect();
-    is(&machine.run(&[], "copy", &[], &many)?, 0, &many)
+    is(&machine.run(&[], "copy", &[], &many)?, 0, &many)?;
+    // What cannot be read is no silent end.
+    let mut command = Command::new(machine.run.project.host_binary("sing"));
+    command.env("SING_CACHE", machine.folder.join("cache"));
+    command.arg("run").arg(machine.module("copy")?);
+    let output = command.stdin(fs::File::open(&machine.folder)?).output()?;
+    is(&output, 0, b"")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        said.contains("standard input cannot be read, and ends here: Is a directory"),
+        "{said:?}"
+    );
+    Ok(())
 }
 
 fn directory(machine: &Ordinary<'_>) -> Result<()> {
