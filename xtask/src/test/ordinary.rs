@@ -210,10 +210,10 @@ fn file_limit(machine: &Ordinary<'_>) -> Result<()> {
     // Compiled first: the image that is kept is a file, too.
     is(&machine.run(&options, "file", &[], b"")?, 0, &content)?;
     let module = machine.module("file")?;
-    let limited = |blocks: u32, output: &str| {
+    let limited = |blocks: u32, cache: &str, output: &str| {
         let line = format!("ulimit -f {blocks}; exec \"$@\" {output}");
         let mut command = Command::new("sh");
-        command.env("SING_CACHE", machine.folder.join("cache"));
+        command.env("SING_CACHE", machine.folder.join(cache));
         command.args(["-c", &line, "sh"]);
         command.arg(machine.run.project.host_binary("sing"));
         command.arg("run").args(options).arg(&module);
@@ -223,13 +223,20 @@ fn file_limit(machine: &Ordinary<'_>) -> Result<()> {
     // Blocks of 512 bytes: some of the content, and none.
     for (blocks, status) in [(1, 0), (0, FILE_TOO_LARGE)] {
         fs::remove_file(&out)?;
-        is(&limited(blocks, "")?, status, &content)?;
+        is(&limited(blocks, "cache", "")?, status, &content)?;
         let len = fs::metadata(&out)?.len();
         ensure!(len == u64::from(blocks) * 512, "{len} bytes were written");
     }
-    let output = limited(1, &format!(">'{}'", shared.join("output").display()))?;
+    let into = format!(">'{}'", shared.join("output").display());
+    let output = limited(1, "cache", &into)?;
     is(&output, NOBODY_READS, b"")?;
     says(&output, "cannot write the output: File too large")?;
+    // Nothing is kept, and what would be used without that is a file, too.
+    let output = limited(1, "small", "")?;
+    says(
+        &output,
+        "larger than files may be here; raise the limit (`ulimit -f`)",
+    )?;
     let mut child = machine.waiting()?;
     let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
     child.kill()?;
