@@ -306,6 +306,15 @@ fn what_is_no_image_is_refused() {
         assert!(error.starts_with(&shown), "{error}");
         assert!(error.contains("not a system image"), "{error}");
     }
+    // Nobody writes to a pipe, and whoever opens it waits for that.
+    let pipe = broken.with_extension("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let error = Image::open(&pipe).unwrap_err().to_string();
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(error.contains("not a system image"), "{error}");
+    let error = Image::open(&std::env::temp_dir()).unwrap_err().to_string();
+    assert!(error.contains("directory"), "{error}");
     std::fs::set_permissions(&broken, Permissions::from_mode(0o666)).unwrap();
     let error = Image::open(&broken).unwrap_err();
     assert!(error.to_string().contains("chmod o-w"), "{error}");

@@ -18,7 +18,7 @@ use crate::{Config, Error, HostedHal, Port, signals};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use sing_abi::PAGE;
 use sing_arch::switch;
-use sing_image::system::{MOST_BYTES, is_of_any_version, of_other_version};
+use sing_image::system::{MAGIC, MOST_BYTES, is_of_any_version, of_other_version};
 use sing_kernel::{BootImage, Options};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -124,6 +124,16 @@ impl Image<'_> {
     }
 
     fn read(path: &Path) -> io::Result<Image<'static>> {
+        // Asked before it is opened: to open a pipe waits for somebody who writes.
+        let about = std::fs::metadata(path)?;
+        if about.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let none =
+            || io::Error::other("not a system image; `sing image` or `sing build` makes one");
+        if !about.is_file() {
+            return Err(none());
+        }
         let mut file = File::open(path)?;
         let about = file.metadata()?;
         let own = rustix::process::geteuid().as_raw();
@@ -140,18 +150,17 @@ impl Image<'_> {
         if about.len() > MOST_BYTES {
             return Err(io::Error::other("it is longer than any system image"));
         }
+        // What is none is not read any further.
         let mut bytes = Vec::new();
-        Read::by_ref(&mut file)
-            .take(MOST_BYTES)
-            .read_to_end(&mut bytes)?;
+        let mut begins = Read::by_ref(&mut file).take(MAGIC.len() as u64);
+        begins.read_to_end(&mut bytes)?;
         if let Some(other) = of_other_version(&bytes) {
             return Err(io::Error::other(other.message));
         }
         if !is_of_any_version(&bytes) {
-            return Err(io::Error::other(
-                "not a system image; `sing image` or `sing build` makes one",
-            ));
+            return Err(none());
         }
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
         Ok(Image(bytes.into()))
     }
 }

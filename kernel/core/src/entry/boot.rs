@@ -1,6 +1,5 @@
 //! System start: makes the SIPs of the system image's manifest and connects them ([O] 5.2).
 
-use crate::ground::contract::Contract;
 use crate::ground::hal::Hal;
 use crate::ground::image::{self, Installed};
 use crate::ground::machine::{self, log};
@@ -214,7 +213,7 @@ fn connect(
         }
         let contract = parts
             .iter()
-            .find_map(|(_, i, _)| contract_of(i, &c.contract))
+            .find_map(|(_, i, _)| i.contract(&c.contract))
             .ok_or_else(|| Error::new(format!("no part knows contract {}", c.contract)))?;
         let channel = account::root()
             .and_then(|root| Channel::create(contract, root))
@@ -265,14 +264,6 @@ fn connect(
         }
     }
     Ok(())
-}
-
-fn contract_of(image: &Installed, name: &str) -> Option<&'static Contract> {
-    image
-        .contracts
-        .iter()
-        .copied()
-        .find(|c| c.table.name == name)
 }
 
 fn arguments(s: &Start, options: &Options) -> Result<Vec<u8>, Failed> {

@@ -493,8 +493,13 @@ impl Installed {
         size().unwrap_or(0)
     }
 
+    /// Returns the image's contract of this name.
+    pub(crate) fn contract(&self, name: &str) -> Option<&'static Contract> {
+        self.numbered(name).map(|(_, contract)| contract)
+    }
+
     /// Returns the image's contract of this name, and its number.
-    fn contract(&self, name: &str) -> Option<(u32, &'static Contract)> {
+    fn numbered(&self, name: &str) -> Option<(u32, &'static Contract)> {
         let named = |&number: &u32| self.contracts[number as usize].table.name.as_str();
         let at = self.by_name.binary_search_by_key(&name, named).ok()?;
         let number = self.by_name[at];
@@ -511,7 +516,7 @@ impl Installed {
 
     /// Returns contract and state of a declared start-up endpoint.
     fn startup_of(&self, endpoint: &StartupEndpoint) -> Option<(u32, u16)> {
-        let (number, contract) = self.contract(&endpoint.contract)?;
+        let (number, contract) = self.numbered(&endpoint.contract)?;
         let state = match &endpoint.state {
             Some(state) => contract.table.state(state)?,
             None => 0,
@@ -567,7 +572,7 @@ impl Installed {
         };
         let (number, wanted) = match same {
             Some(number) => (number, own),
-            None => self.contract(name)?,
+            None => self.numbered(name)?,
         };
         let asked = match state {
             Some(state) => Some(wanted.table.state(state)?),

@@ -156,7 +156,7 @@ fn by<D: Declaration>(
     match next.value.map(|place| all[place].kind()) {
         Some(Kind::Path | Kind::Pattern) => paths(session, word),
         Some(Kind::Program) => commands(session, word),
-        Some(Kind::Service) => services(session, word),
+        Some(Kind::Service) => within(session, SERVICES, word),
         Some(Kind::Process) => processes(session, word),
         Some(Kind::Choice(words)) => {
             let mut all = Vec::new();
@@ -172,18 +172,24 @@ fn by<D: Declaration>(
 
 /// Programs and built-in commands.
 fn commands(session: &mut Session, word: &str) -> Candidates {
-    let mut found = match word.contains('/') {
-        true => return Candidates::default(),
-        false => listed(session, &format!("{PROGRAMS}{word}")),
-    };
-    let programs = core::mem::take(&mut found.all).into_iter();
-    let programs = programs.filter_map(|path| path.strip_prefix(PROGRAMS).map(String::from));
-    let more = found.more;
+    let found = within(session, PROGRAMS, word);
     let names = builtins::names().map(ToString::to_string);
     Candidates {
-        more,
-        ..Candidates::of(programs.chain(names), word)
+        more: found.more,
+        ..Candidates::of(found.all.into_iter().chain(names), word)
     }
+}
+
+/// Names in a directory of the name space; none for a word that is a path.
+fn within(session: &mut Session, directory: &str, word: &str) -> Candidates {
+    if word.contains('/') {
+        return Candidates::default();
+    }
+    let mut found = listed(session, &format!("{directory}{word}"));
+    for path in &mut found.all {
+        *path = path.strip_prefix(directory).unwrap_or_default().into();
+    }
+    found
 }
 
 /// Paths of the name space, from its root or from the session's directory.
@@ -200,18 +206,6 @@ fn paths(session: &mut Session, word: &str) -> Candidates {
     for path in &mut found.all {
         let name = path.strip_prefix(&above).unwrap_or_default();
         *path = word[..word.len() - last.len()].to_string() + name;
-    }
-    found
-}
-
-/// Services that the service manager knows.
-fn services(session: &mut Session, word: &str) -> Candidates {
-    if word.contains('/') {
-        return Candidates::default();
-    }
-    let mut found = listed(session, &format!("{SERVICES}{word}"));
-    for path in &mut found.all {
-        *path = path.strip_prefix(SERVICES).unwrap_or_default().into();
     }
     found
 }

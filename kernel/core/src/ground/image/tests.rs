@@ -369,7 +369,7 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     assert!(refused >= looks && looks > 3 * 40, "{refused} and {looks}");
     assert_eq!(image.contracts.len(), 40);
     for (number, table) in (0..).zip(large) {
-        let (found, contract) = image.contract(&table.name).unwrap();
+        let (found, contract) = image.numbered(&table.name).unwrap();
         assert_eq!((found, &contract.table), (number, table));
         assert_eq!(image.number_of(contract), Some(number));
     }
@@ -390,12 +390,12 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     });
     let [tables, _] = held_by_one_name();
     for (image, held) in [(first, [1; 2]), (other, [2, 1])] {
-        let (_, holder) = image.contract("Holder").unwrap();
+        let holder = image.contract("Holder").unwrap();
         assert_eq!(holder.table, tables[0]);
-        assert_eq!(image.contract("Held").unwrap().1.table.queue, held);
+        assert_eq!(image.contract("Held").unwrap().table.queue, held);
     }
     for name in ["Holder", "Held"] {
-        let [(_, a), (_, b)] = [first, other].map(|image| image.contract(name).unwrap());
+        let [a, b] = [first, other].map(|image| image.contract(name).unwrap());
         assert!(a.id != b.id, "{name}");
     }
 }

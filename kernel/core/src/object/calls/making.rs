@@ -210,7 +210,7 @@ fn calling(image: &Installed) -> Result<(usize, &'static Contract, Speaks), Why>
         .iter()
         .position(|e| e.side == Side::Exp && !e.many && is(&e.name, &e.contract))
         .ok_or(Why::ServesNone)?;
-    let contract = contract(image, CONTRACT).ok_or(Why::ServesNone)?;
+    let contract = image.contract(CONTRACT).ok_or(Why::ServesNone)?;
     let messages = Messages::of(contract).ok_or(Why::ServesNone)?;
     Ok((place, contract, Speaks::Calls(messages)))
 }
@@ -242,7 +242,7 @@ fn talking(
         true => Side::Exp,
         false => Side::Imp,
     };
-    let contract = contract(image, endpoint.contract).ok_or(Why::NoEndpoint)?;
+    let contract = image.contract(endpoint.contract).ok_or(Why::NoEndpoint)?;
     let begins = |e: &StartupEndpoint| {
         let first = contract.table.states.first();
         let state = e.state.as_ref().or(first);
@@ -263,12 +263,6 @@ fn talking(
         true => Ok((place, contract, Speaks::Any(side.peer()))),
         false => Err(Why::NotForHosts),
     }
-}
-
-/// The image's contract of this name.
-fn contract(image: &Installed, name: &str) -> Option<&'static Contract> {
-    let mut known = image.contracts.iter().copied();
-    known.find(|c| c.table.name == name)
 }
 
 /// The place of the endpoint of directories for which this is true.
@@ -426,7 +420,7 @@ fn begin(
         let _ = own.add(place, channel, speaks.side().peer());
         let directory = match serves {
             Some(_) => {
-                let contract = self::contract(image, DIRECTORY).ok_or(Why::ServesNoDirectory)?;
+                let contract = image.contract(DIRECTORY).ok_or(Why::ServesNoDirectory)?;
                 Some(ready(contract, account)?)
             }
             None => None,
