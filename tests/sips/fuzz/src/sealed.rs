@@ -18,7 +18,6 @@ use core::time::Duration;
 use sing_sdk::boot;
 use sing_sdk::console::{self, LINE_OUTPUT};
 use sing_sdk::process::{Child, Exit};
-use sing_sdk::rt::Block;
 use sing_sdk::sync::{Interrupt, wait};
 use sing_sdk::time::Timeout;
 
