@@ -271,52 +271,21 @@ fn of_directories(image: &Installed, is: impl Fn(&StartupEndpoint) -> bool) -> O
     declared.position(|e| e.contract == DIRECTORY && is(e))
 }
 
-/// The most start-up endpoints of a process: its end of the channel for calls, of that for random bytes, and
-/// directories.
-const STARTUP: usize = DIRECTORIES + 2;
-
-/// Ends of channels by the places of the start-up endpoints that they are to be.
+/// An end of a channel, and the place of the start-up endpoint that it is to be.
+#[derive(Clone, Copy)]
 struct Startup {
-    ends: [Option<(&'static Channel, Side)>; STARTUP],
-    places: [usize; STARTUP],
-    len: usize,
+    place: usize,
+    channel: &'static Channel,
+    side: Side,
 }
 
 impl Startup {
-    const NONE: Startup = Startup {
-        ends: [None; STARTUP],
-        places: [0; STARTUP],
-        len: 0,
-    };
-
-    /// Adds an end. False if there are as many as there may be.
-    fn add(&mut self, place: usize, channel: &'static Channel, side: Side) -> bool {
-        let at = (self.ends.get_mut(self.len), self.places.get_mut(self.len));
-        let (Some(end), Some(its)) = at else {
-            return false;
-        };
-        (*end, *its) = (Some((channel, side)), place);
-        self.len += 1;
-        true
-    }
-
-    /// The end at a place.
-    fn at(&self, place: usize) -> Option<(&'static Channel, Side)> {
-        let places = self.places.get(..self.len).unwrap_or_default();
-        let index = places.iter().position(|p| *p == place)?;
-        self.ends.get(index).copied().flatten()
-    }
-
-    /// Whether the image can start with all of them.
+    /// Whether the image can start with it.
     fn fits(&self, image: &Installed) -> bool {
-        let many = image.manifest.endpoints.len();
-        let all = self.ends.iter().zip(self.places).take(self.len);
-        all.filter_map(|(end, place)| Some(((*end)?, place)))
-            .all(|((channel, side), place)| {
-                let end = &channel.lock().ends[side.index()];
-                // All behind the last that is declared are further ones of that.
-                image.can_start_with(end, place.min(many.saturating_sub(1)), side, false)
-            })
+        // All behind the last that is declared are further ones of that.
+        let last = image.manifest.endpoints.len().saturating_sub(1);
+        let end = &self.channel.lock().ends[self.side.index()];
+        image.can_start_with(end, self.place.min(last), self.side, false)
     }
 }
 
@@ -326,23 +295,29 @@ pub(super) fn make(
     served: impl Fn(u64) -> Option<&'static Channel>,
 ) -> Result<Made, Why> {
     let image = installed(request.name)?;
+    if request.directories.is_empty() {
+        return begin(request, image, None, &[]);
+    }
     if request.directories.len() > DIRECTORIES {
         return Err(Why::Directory);
     }
-    let mut startup = Startup::NONE;
-    for (i, number) in request.directories.iter().enumerate() {
-        let is = |e: &StartupEndpoint| e.side == Side::Imp && e.many;
-        let first = of_directories(image, is).ok_or(Why::NoDirectories)?;
+    let mut given = [None; DIRECTORIES];
+    let side = Side::Imp;
+    for (i, (number, given)) in request.directories.iter().zip(&mut given).enumerate() {
+        let first = of_directories(image, |e| e.side == side && e.many);
+        let place = first.ok_or(Why::NoDirectories)? + i;
         let twice = request.directories.iter().take(i).any(|n| n == number);
         let channel = served(*number).filter(|_| !twice).ok_or(Why::Directory)?;
-        if !startup.add(first + i, channel, Side::Imp) {
-            return Err(Why::Directory);
-        }
+        *given = Some(Startup {
+            place,
+            channel,
+            side,
+        });
     }
-    if !startup.fits(image) {
+    if !given.iter().flatten().all(|end| end.fits(image)) {
         return Err(Why::NoDirectories);
     }
-    begin(request, image, None, startup)
+    begin(request, image, None, &given)
 }
 
 /// Makes a process that serves a directory.
@@ -350,7 +325,7 @@ pub(super) fn serving(request: &Request<'_>) -> Result<Made, Why> {
     let image = installed(request.name)?;
     let is = |e: &StartupEndpoint| e.side == Side::Exp && !e.many && e.name == SERVED;
     let place = of_directories(image, is).ok_or(Why::ServesNoDirectory)?;
-    begin(request, image, Some(place), Startup::NONE)
+    begin(request, image, Some(place), &[])
 }
 
 /// A channel of this contract on this account, both of whose ends are in the state `Ready`.
@@ -369,7 +344,7 @@ fn begin(
     request: &Request<'_>,
     image: &'static Installed,
     serves: Option<usize>,
-    mut startup: Startup,
+    given: &[Option<Startup>],
 ) -> Result<Made, Why> {
     let chance = match serves {
         Some(_) => None,
@@ -396,7 +371,7 @@ fn begin(
         others.copy_from_slice(request.arguments);
         Ok(())
     };
-    let places = startup.places.iter().take(startup.len).copied();
+    let places = given.iter().flatten().map(|end| end.place);
     let endpoints = places.chain([place]).chain(serves).chain(random).max();
     let making = Making {
         image,
@@ -408,7 +383,14 @@ fn begin(
     let sip = made.map_err(Why::Create)?;
     let account = sip.account();
     // Those of this process's own, which go with it if it is not started.
-    let mut own = Startup::NONE;
+    let mut own = [None; 3];
+    let startup = |place, channel, side| {
+        Some(Startup {
+            place,
+            channel,
+            side,
+        })
+    };
     let result = (|| {
         let channel = Channel::create(contract, account).ok_or(Why::NoRoom(account.limit()))?;
         if let Some(endpoint) = &request.endpoint {
@@ -417,7 +399,7 @@ fn begin(
                 end.state = row;
             }
         }
-        let _ = own.add(place, channel, speaks.side().peer());
+        own[0] = startup(place, channel, speaks.side().peer());
         let directory = match serves {
             Some(_) => {
                 let contract = image.contract(DIRECTORY).ok_or(Why::ServesNoDirectory)?;
@@ -426,43 +408,40 @@ fn begin(
             None => None,
         };
         if let (Some(place), Some(directory)) = (serves, directory) {
-            let _ = own.add(place, directory, Side::Exp);
+            own[1] = startup(place, directory, Side::Exp);
         }
         let random = match chance {
             Some((place, contract)) => {
                 let channel = ready(contract, account)?;
-                let _ = own.add(place, channel, Side::Imp);
+                own[2] = startup(place, channel, Side::Imp);
                 Some(channel)
             }
             None => None,
         };
-        match own.fits(image) {
+        match own.iter().flatten().all(|end| end.fits(image)) {
             true => Ok((channel, directory, random)),
             false if serves.is_some() => Err(Why::ServesNoDirectory),
             false if request.endpoint.is_some() => Err(Why::NoEndpoint),
             false => Err(Why::ServesNone),
         }
     })();
-    let all = own.ends.iter().zip(own.places).take(own.len);
     let (channel, directory, random) = match result {
         Ok(made) => made,
         Err(why) => {
-            for (channel, _) in all.filter_map(|(end, _)| *end) {
-                channel::close(channel, Side::Imp, sip);
-                channel::close(channel, Side::Exp, sip);
+            for end in own.iter().flatten() {
+                channel::close(end.channel, Side::Imp, sip);
+                channel::close(end.channel, Side::Exp, sip);
             }
             sip::discard(sip);
             return Err(why);
         }
     };
-    for (end, place) in all {
-        if let Some((channel, side)) = *end
-            && !startup.add(place, channel, side)
-        {
-            debug_assert!(false, "there is room for all");
-        }
-    }
-    sip.give_startup((0..making.endpoints).map(|place| startup.at(place)));
+    let at = |place| {
+        let mut all = own.iter().chain(given).flatten();
+        let end = all.find(|end| end.place == place)?;
+        Some((end.channel, end.side))
+    };
+    sip.give_startup((0..making.endpoints).map(at));
     Ok(Made {
         sip,
         channel,
