@@ -50,12 +50,16 @@ struct Nodes {
 }
 
 fn truth() -> (Store<Ram>, Nodes) {
+    truth_on(2 << 20)
+}
+
+fn truth_on(bytes: usize) -> (Store<Ram>, Nodes) {
     let options = FormatOptions {
         label: "l".into(),
         uuid: [1; 16],
         now: 1,
     };
-    let disk = Store::format(Ram(vec![0; 2 << 20]), &options).expect("format");
+    let disk = Store::format(Ram(vec![0; bytes]), &options).expect("format");
     let mut store = Store::mount(disk, &MountOptions::default()).expect("mount");
     let directory = store
         .make_directory(ROOT, "directory", 1)
@@ -145,6 +149,35 @@ const LIES: &[Lie] = &[
     ("a record of no kind", |s, _| s.meta.put(b"?", b"what")),
     ("a key that is too long", |s, n| {
         s.meta.put(&key2(tag::NODE, n.file.0, 1), &[0; 69])
+    }),
+    ("a node with a key that is too short", |s, _| {
+        s.meta.put(&[tag::NODE, 0xFF], &[0; 69])
+    }),
+    ("an entry with a key that is too short", |s, _| {
+        s.meta.put(&[tag::ENTRY, 1], &[0; 17])
+    }),
+    ("a listing with a key that is too short", |s, _| {
+        s.meta.put(&[tag::COOKIE, 1], &[0; 17])
+    }),
+    ("a listing with a key that is too long", |s, n| {
+        let key = key2(tag::COOKIE, n.directory.0, 1);
+        s.meta.put(&[&key[..], &[0]].concat(), &[0; 17]);
+    }),
+    ("an extent with a key that is too short", |s, _| {
+        s.meta.put(&[tag::EXTENT, 1], &[1; 16])
+    }),
+    ("an extent with a key that is too long", |s, n| {
+        let key = key2(tag::EXTENT, n.file.0, 1);
+        s.meta.put(&[&key[..], &[0]].concat(), &[1; 16]);
+    }),
+    ("a bitmap with a key that is too long", |s, _| {
+        s.meta.put(&key2(tag::SPACE, 0, 0), &[0; 256])
+    }),
+    ("a target with a key that is too short", |s, _| {
+        s.meta.put(&[tag::TARGET], b"x")
+    }),
+    ("something to tidy with a key that is too long", |s, n| {
+        s.meta.put(&key2(tag::TIDY, n.file.0, 0), &[])
     }),
     ("a node that is too short", |s, n| {
         s.meta.put(&key(tag::NODE, n.file.0), &[0; 3])
@@ -394,6 +427,23 @@ fn each_lie_is_found_and_does_no_harm() {
         assert!(!report.is_clean(), "{name} is not found");
         exercise(&mut store, &nodes);
     }
+}
+
+#[test]
+fn a_record_between_many_nodes_does_not_send_a_check_back() {
+    let (mut store, nodes) = truth_on(64 << 20);
+    let file = store.node(nodes.file).expect("node");
+    store.meta.begin();
+    // As many as are looked at in one go, and then what is no node.
+    let more = 32_768 - store.state.nodes;
+    for id in 1000..1000 + more {
+        store.put_node(NodeId(id), &file);
+    }
+    store.meta.put(&[tag::NODE, 1], &file.encode());
+    store.meta.put(&[tag::NODE, 0xFF], &file.encode());
+    let report = store.check(5).expect("check");
+    assert!(!report.is_clean());
+    assert_eq!(report.nodes, 32_768);
 }
 
 #[test]
