@@ -8,6 +8,7 @@ use crate::{Error, FormatOptions, Kind, MountOptions, NodeId, Progress, ROOT, St
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 struct Ram(Vec<u8>);
 
@@ -465,4 +466,57 @@ fn no_listing_has_an_invalid_name() {
         let named = store.list_by_name(nodes.directory, None, 10);
         assert!(matches!(named, Err(Error::Corrupt(_))), "{invalid:?}");
     }
+}
+
+#[test]
+fn records_in_no_order_do_not_keep_a_look_going_for_ever() {
+    let (mut store, nodes) = truth();
+    for number in 0..60 {
+        let name = alloc::format!("file {number}");
+        store
+            .create(nodes.directory, &name, 1)
+            .expect("a file more");
+    }
+    let image = store.unmount().expect("unmount").0;
+    let begins = key(tag::COOKIE, nodes.directory.0);
+    let keys: Vec<usize> = (0..image.len() - 17)
+        .filter(|&at| image[at..].starts_with(&begins))
+        .map(|at| at + 9)
+        .collect();
+    assert!(keys.len() >= 60, "{}", keys.len());
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut refused = 0;
+    for _ in 0..200 {
+        let mut image = image.clone();
+        for _ in 0..random.usize(1..8) {
+            let [one, other] = [(); 2].map(|()| keys[random.usize(..keys.len())]);
+            for byte in 0..8 {
+                image.swap(one + byte, other + byte);
+            }
+        }
+        let options = MountOptions {
+            verify: false,
+            ..MountOptions::default()
+        };
+        let mut store = Store::mount(Ram(image), &options).expect("mount");
+        let mut cookie = 0;
+        for _ in 0..100 {
+            let Ok(entries) = store.list(nodes.directory, cookie, 7) else {
+                refused += 1;
+                break;
+            };
+            let Some(last) = entries.last() else { break };
+            assert!(last.cookie > cookie, "a listing goes backwards");
+            cookie = last.cookie;
+        }
+        let end = [tag::COOKIE + 1];
+        let mut from = Bound::Included(Vec::from([tag::COOKIE]));
+        let mut looks = 0;
+        while let Ok(Some((found, _))) = store.meta.next(from.as_ref().map(Vec::as_slice), &end) {
+            looks += 1;
+            assert!(looks < 10_000, "it goes on for ever");
+            from = Bound::Excluded(found);
+        }
+    }
+    assert!(refused > 0);
 }
