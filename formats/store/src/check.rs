@@ -218,7 +218,13 @@ impl<D: Disk> Store<D> {
             }
             if node.kind == Kind::Link {
                 let target = self.meta.get(&key(tag::TARGET, id))?;
-                if target.is_none_or(|t| t.len() as u64 != node.size) {
+                let fits = |target: Vec<u8>| {
+                    let text = core::str::from_utf8(&target).ok();
+                    text.is_some_and(|text| {
+                        valid_target(text).is_ok() && text.len() as u64 == node.size
+                    })
+                };
+                if !target.is_some_and(fits) {
                     report.say(most, || {
                         format!("symbolic link {id} has not the target it should")
                     });

@@ -4,7 +4,9 @@
 use crate::disk::{Disk, DiskFault};
 use crate::records::{EntryValue, Extent, Node, State, VOLUME_KEY, encode_bitmap, entry_key};
 use crate::records::{key, key2, tag};
-use crate::{Error, FormatOptions, Kind, MountOptions, NodeId, Progress, ROOT, Store};
+use crate::{
+    Error, FormatOptions, Kind, LONGEST_TARGET, MountOptions, NodeId, Progress, ROOT, Store,
+};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -226,6 +228,15 @@ const LIES: &[Lie] = &[
     ("a target that is not UTF-8", |s, n| {
         s.meta.put(&key(tag::TARGET, n.link.0), &[0xFF; 3]);
     }),
+    ("a target that is too long", |s, n| {
+        s.meta
+            .put(&key(tag::TARGET, n.link.0), &[b'/'; LONGEST_TARGET + 1]);
+        change_node(s, n.link, |node| node.size = LONGEST_TARGET as u64 + 1);
+    }),
+    ("a target that is empty", |s, n| {
+        s.meta.put(&key(tag::TARGET, n.link.0), &[]);
+        change_node(s, n.link, |node| node.size = 0);
+    }),
     ("an entry of another node", |s, n| {
         let entry = EntryValue {
             node: n.other,
@@ -427,6 +438,17 @@ fn each_lie_is_found_and_does_no_harm() {
         let report = store.check(5).expect("check");
         assert!(!report.is_clean(), "{name} is not found");
         exercise(&mut store, &nodes);
+    }
+}
+
+#[test]
+fn no_link_leads_further_than_one_can() {
+    for target in [&[b'a'; LONGEST_TARGET + 1][..], b"", b"a\0b", b"\xFF"] {
+        let (mut store, nodes) = truth();
+        store.meta.begin();
+        store.meta.put(&key(tag::TARGET, nodes.link.0), target);
+        let read = store.read_link(nodes.link);
+        assert!(matches!(read, Err(Error::Corrupt(_))), "{read:?}");
     }
 }
 
