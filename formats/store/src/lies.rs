@@ -104,6 +104,12 @@ fn exercise(store: &mut Store<Ram>, nodes: &Nodes) {
         let _ = store.read_at(id, 0, &mut [0; 50_000]);
         let _ = store.read_link(id);
         let _ = store.list(id, 0, 10);
+        let _ = store.list_by_name(id, None, 10);
+        let _ = store.parent(id);
+        let _ = store.size(id);
+        for offset in [0, 9_000, 50_000, u64::MAX] {
+            let _ = store.locate(id, offset);
+        }
         for name in ["directory", "file", "link", "other"] {
             let _ = store.lookup(id, name);
             let _ = store.rename((id, name), (nodes.directory, "x"), 3);
