@@ -548,3 +548,86 @@ fn records_in_no_order_do_not_keep_a_look_going_for_ever() {
     }
     assert!(refused > 0);
 }
+
+/// All records as they are.
+fn records(store: &mut Store<Ram>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    loop {
+        let from = match all.last() {
+            Some((last, _)) => Bound::Excluded(last.as_slice()),
+            None => Bound::Unbounded,
+        };
+        match store.meta.next(from, &[u8::MAX]).expect("a record") {
+            Some(record) => all.push(record),
+            None => return all,
+        }
+    }
+}
+
+/// Other bytes: some changed, extreme numbers in the place of some, some more or fewer.
+fn other(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
+    let at = random.usize(..bytes.len().max(1));
+    match random.u8(..6) {
+        0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << random.u8(..8),
+        2 if !bytes.is_empty() => {
+            let value = [0, 1, 0x7F, 0x80, u8::MAX][random.usize(..5)];
+            let end = (at + random.usize(1..9)).min(bytes.len());
+            bytes[at..end].fill(value);
+        }
+        3 => bytes.truncate(at),
+        4 => bytes.extend((0..random.usize(1..40)).map(|_| random.u8(..))),
+        _ => {
+            for byte in bytes.iter_mut().skip(1) {
+                *byte = random.u8(..);
+            }
+        }
+    }
+}
+
+#[test]
+fn any_lies_do_no_harm() {
+    let mut random = fastrand::Rng::with_seed(23);
+    let (mut found, mut refused) = (0, 0);
+    for _ in 0..400 {
+        let (mut store, nodes) = truth();
+        let all = records(&mut store);
+        store.meta.begin();
+        for _ in 0..random.usize(1..5) {
+            let (mut key, mut value) = all[random.usize(..all.len())].clone();
+            match random.u8(..4) {
+                0 => store.meta.remove(&key),
+                1 => {
+                    // A further record, or one in the place of this one.
+                    if random.bool() {
+                        store.meta.remove(&key);
+                    }
+                    other(&mut random, &mut key);
+                    if random.bool() {
+                        other(&mut random, &mut value);
+                    }
+                    store.meta.put(&key, &value);
+                }
+                _ => {
+                    other(&mut random, &mut value);
+                    store.meta.put(&key, &value);
+                }
+            }
+        }
+        store.meta.commit().expect("commit");
+        let disk = store.meta.close();
+        drop(store.region);
+        let disk = disk.into_disk().expect("disk");
+        match Store::mount(disk, &MountOptions::default()) {
+            Ok(mut store) => {
+                let report = store.check(5).expect("check");
+                found += usize::from(!report.is_clean());
+                exercise(&mut store, &nodes);
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(
+        found > 100 && refused > 0,
+        "{found} found, {refused} refused"
+    );
+}
