@@ -89,11 +89,21 @@ impl<D: Disk> Store<D> {
     fn each(
         &mut self,
         tag: u8,
+        work: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.each_between(&[tag], &[tag + 1], work)
+    }
+
+    /// Calls `work` with each record from a key on, before another. Goes on from the key as it is: whatever
+    /// is wrong with one, the next one is behind it.
+    fn each_between(
+        &mut self,
+        begin: &[u8],
+        end: &[u8],
         mut work: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let end = [tag + 1];
-        let mut from = Bound::Included(alloc::vec![tag]);
-        while let Some((key, value)) = self.meta.next(from.as_ref().map(Vec::as_slice), &end)? {
+        let mut from = Bound::Included(begin.to_vec());
+        while let Some((key, value)) = self.meta.next(from.as_ref().map(Vec::as_slice), end)? {
             work(self, &key, &value)?;
             from = Bound::Excluded(key);
         }
@@ -152,7 +162,12 @@ impl<D: Disk> Store<D> {
             let Some((found, value)) = self.meta.next(bound, &end)? else {
                 break;
             };
-            let id = number(&found).unwrap_or(0);
+            at.clone_from(&found);
+            inclusive = false;
+            // What is no node's key has been named.
+            let Ok(NodeId(id)) = Self::node_of(&found) else {
+                continue;
+            };
             if names.len() >= NODES_AT_A_TIME {
                 more = Some(id);
                 break;
@@ -167,8 +182,6 @@ impl<D: Disk> Store<D> {
             if let Some(node) = node {
                 names.insert(id, (node, 0, 0));
             }
-            at = found;
-            inclusive = false;
         }
         self.each(tag::ENTRY, |_, key, value| {
             let directory = number(key).unwrap_or(0);
@@ -205,7 +218,13 @@ impl<D: Disk> Store<D> {
             }
             if node.kind == Kind::Link {
                 let target = self.meta.get(&key(tag::TARGET, id))?;
-                if target.is_none_or(|t| t.len() as u64 != node.size) {
+                let fits = |target: Vec<u8>| {
+                    let text = core::str::from_utf8(&target).ok();
+                    text.is_some_and(|text| {
+                        valid_target(text).is_ok() && text.len() as u64 == node.size
+                    })
+                };
+                if !target.is_some_and(fits) {
                     report.say(most, || {
                         format!("symbolic link {id} has not the target it should")
                     });
@@ -265,7 +284,9 @@ impl<D: Disk> Store<D> {
     fn check_entries(&mut self, most: usize, report: &mut Report) -> Result<(), Error> {
         self.each(tag::ENTRY, |store, found, value| {
             let directory = NodeId(number(found).unwrap_or(0));
-            let name = core::str::from_utf8(&found[9..]).ok();
+            let name = found
+                .get(9..)
+                .and_then(|name| core::str::from_utf8(name).ok());
             let name = name.filter(|name| valid_name(name).is_ok());
             let entry = report.catch(most, EntryValue::decode(value))?;
             let (Some(name), Some(entry)) = (name, entry) else {
@@ -335,16 +356,16 @@ impl<D: Disk> Store<D> {
                 return Ok(());
             };
             let id = number(found).unwrap_or(0);
+            let begin = key2(tag::EXTENT, id, 0);
             let end = key2(tag::EXTENT, id, u64::MAX);
-            let mut from = key2(tag::EXTENT, id, 0);
-            let mut bound = Bound::Included(from.as_slice());
             let (mut last, mut blocks) = (0, 0);
-            while let Some((found, value)) = store.meta.next(bound, &end)? {
-                let first = second(&found).unwrap_or(0);
-                from = key2(tag::EXTENT, id, first);
-                bound = Bound::Excluded(from.as_slice());
-                let extent = report.catch(most, Extent::decode(first, &value))?;
-                let Some(extent) = extent else { continue };
+            store.each_between(&begin, &end, |store, found, value| {
+                // What is no extent's key has been named.
+                let Some(first) = second(found) else {
+                    return Ok(());
+                };
+                let extent = report.catch(most, Extent::decode(first, value))?;
+                let Some(extent) = extent else { return Ok(()) };
                 if first < last {
                     report.say(most, || {
                         format!("extents of file {id} overlap at block {first}")
@@ -357,7 +378,8 @@ impl<D: Disk> Store<D> {
                 }
                 last = extent.end();
                 blocks += extent.blocks;
-            }
+                Ok(())
+            })?;
             if blocks != node.blocks {
                 let told = node.blocks;
                 report.say(most, || {

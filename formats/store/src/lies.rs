@@ -4,10 +4,13 @@
 use crate::disk::{Disk, DiskFault};
 use crate::records::{EntryValue, Extent, Node, State, VOLUME_KEY, encode_bitmap, entry_key};
 use crate::records::{key, key2, tag};
-use crate::{Error, FormatOptions, Kind, MountOptions, NodeId, Progress, ROOT, Store};
+use crate::{
+    Error, FormatOptions, Kind, LONGEST_TARGET, MountOptions, NodeId, Progress, ROOT, Store,
+};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 struct Ram(Vec<u8>);
 
@@ -50,12 +53,16 @@ struct Nodes {
 }
 
 fn truth() -> (Store<Ram>, Nodes) {
+    truth_on(2 << 20)
+}
+
+fn truth_on(bytes: usize) -> (Store<Ram>, Nodes) {
     let options = FormatOptions {
         label: "l".into(),
         uuid: [1; 16],
         now: 1,
     };
-    let disk = Store::format(Ram(vec![0; 2 << 20]), &options).expect("format");
+    let disk = Store::format(Ram(vec![0; bytes]), &options).expect("format");
     let mut store = Store::mount(disk, &MountOptions::default()).expect("mount");
     let directory = store
         .make_directory(ROOT, "directory", 1)
@@ -97,6 +104,12 @@ fn exercise(store: &mut Store<Ram>, nodes: &Nodes) {
         let _ = store.read_at(id, 0, &mut [0; 50_000]);
         let _ = store.read_link(id);
         let _ = store.list(id, 0, 10);
+        let _ = store.list_by_name(id, None, 10);
+        let _ = store.parent(id);
+        let _ = store.size(id);
+        for offset in [0, 9_000, 50_000, u64::MAX] {
+            let _ = store.locate(id, offset);
+        }
         for name in ["directory", "file", "link", "other"] {
             let _ = store.lookup(id, name);
             let _ = store.rename((id, name), (nodes.directory, "x"), 3);
@@ -146,6 +159,35 @@ const LIES: &[Lie] = &[
     ("a key that is too long", |s, n| {
         s.meta.put(&key2(tag::NODE, n.file.0, 1), &[0; 69])
     }),
+    ("a node with a key that is too short", |s, _| {
+        s.meta.put(&[tag::NODE, 0xFF], &[0; 69])
+    }),
+    ("an entry with a key that is too short", |s, _| {
+        s.meta.put(&[tag::ENTRY, 1], &[0; 17])
+    }),
+    ("a listing with a key that is too short", |s, _| {
+        s.meta.put(&[tag::COOKIE, 1], &[0; 17])
+    }),
+    ("a listing with a key that is too long", |s, n| {
+        let key = key2(tag::COOKIE, n.directory.0, 1);
+        s.meta.put(&[&key[..], &[0]].concat(), &[0; 17]);
+    }),
+    ("an extent with a key that is too short", |s, _| {
+        s.meta.put(&[tag::EXTENT, 1], &[1; 16])
+    }),
+    ("an extent with a key that is too long", |s, n| {
+        let key = key2(tag::EXTENT, n.file.0, 1);
+        s.meta.put(&[&key[..], &[0]].concat(), &[1; 16]);
+    }),
+    ("a bitmap with a key that is too long", |s, _| {
+        s.meta.put(&key2(tag::SPACE, 0, 0), &[0; 256])
+    }),
+    ("a target with a key that is too short", |s, _| {
+        s.meta.put(&[tag::TARGET], b"x")
+    }),
+    ("something to tidy with a key that is too long", |s, n| {
+        s.meta.put(&key2(tag::TIDY, n.file.0, 0), &[])
+    }),
     ("a node that is too short", |s, n| {
         s.meta.put(&key(tag::NODE, n.file.0), &[0; 3])
     }),
@@ -191,6 +233,15 @@ const LIES: &[Lie] = &[
     }),
     ("a target that is not UTF-8", |s, n| {
         s.meta.put(&key(tag::TARGET, n.link.0), &[0xFF; 3]);
+    }),
+    ("a target that is too long", |s, n| {
+        s.meta
+            .put(&key(tag::TARGET, n.link.0), &[b'/'; LONGEST_TARGET + 1]);
+        change_node(s, n.link, |node| node.size = LONGEST_TARGET as u64 + 1);
+    }),
+    ("a target that is empty", |s, n| {
+        s.meta.put(&key(tag::TARGET, n.link.0), &[]);
+        change_node(s, n.link, |node| node.size = 0);
     }),
     ("an entry of another node", |s, n| {
         let entry = EntryValue {
@@ -397,6 +448,34 @@ fn each_lie_is_found_and_does_no_harm() {
 }
 
 #[test]
+fn no_link_leads_further_than_one_can() {
+    for target in [&[b'a'; LONGEST_TARGET + 1][..], b"", b"a\0b", b"\xFF"] {
+        let (mut store, nodes) = truth();
+        store.meta.begin();
+        store.meta.put(&key(tag::TARGET, nodes.link.0), target);
+        let read = store.read_link(nodes.link);
+        assert!(matches!(read, Err(Error::Corrupt(_))), "{read:?}");
+    }
+}
+
+#[test]
+fn a_record_between_many_nodes_does_not_send_a_check_back() {
+    let (mut store, nodes) = truth_on(64 << 20);
+    let file = store.node(nodes.file).expect("node");
+    store.meta.begin();
+    // As many as are looked at in one go, and then what is no node.
+    let more = 32_768 - store.state.nodes;
+    for id in 1000..1000 + more {
+        store.put_node(NodeId(id), &file);
+    }
+    store.meta.put(&[tag::NODE, 1], &file.encode());
+    store.meta.put(&[tag::NODE, 0xFF], &file.encode());
+    let report = store.check(5).expect("check");
+    assert!(!report.is_clean());
+    assert_eq!(report.nodes, 32_768);
+}
+
+#[test]
 fn no_listing_has_an_invalid_name() {
     for invalid in ["../x", "..", "a/b", "nul\0"] {
         let (mut store, nodes) = truth();
@@ -415,4 +494,140 @@ fn no_listing_has_an_invalid_name() {
         let named = store.list_by_name(nodes.directory, None, 10);
         assert!(matches!(named, Err(Error::Corrupt(_))), "{invalid:?}");
     }
+}
+
+#[test]
+fn records_in_no_order_do_not_keep_a_look_going_for_ever() {
+    let (mut store, nodes) = truth();
+    for number in 0..60 {
+        let name = alloc::format!("file {number}");
+        store
+            .create(nodes.directory, &name, 1)
+            .expect("a file more");
+    }
+    let image = store.unmount().expect("unmount").0;
+    let begins = key(tag::COOKIE, nodes.directory.0);
+    let keys: Vec<usize> = (0..image.len() - 17)
+        .filter(|&at| image[at..].starts_with(&begins))
+        .map(|at| at + 9)
+        .collect();
+    assert!(keys.len() >= 60, "{}", keys.len());
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut refused = 0;
+    for _ in 0..200 {
+        let mut image = image.clone();
+        for _ in 0..random.usize(1..8) {
+            let [one, other] = [(); 2].map(|()| keys[random.usize(..keys.len())]);
+            for byte in 0..8 {
+                image.swap(one + byte, other + byte);
+            }
+        }
+        let options = MountOptions {
+            verify: false,
+            ..MountOptions::default()
+        };
+        let mut store = Store::mount(Ram(image), &options).expect("mount");
+        let mut cookie = 0;
+        for _ in 0..100 {
+            let Ok(entries) = store.list(nodes.directory, cookie, 7) else {
+                refused += 1;
+                break;
+            };
+            let Some(last) = entries.last() else { break };
+            assert!(last.cookie > cookie, "a listing goes backwards");
+            cookie = last.cookie;
+        }
+        let end = [tag::COOKIE + 1];
+        let mut from = Bound::Included(Vec::from([tag::COOKIE]));
+        let mut looks = 0;
+        while let Ok(Some((found, _))) = store.meta.next(from.as_ref().map(Vec::as_slice), &end) {
+            looks += 1;
+            assert!(looks < 10_000, "it goes on for ever");
+            from = Bound::Excluded(found);
+        }
+    }
+    assert!(refused > 0);
+}
+
+/// All records as they are.
+fn records(store: &mut Store<Ram>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    loop {
+        let from = match all.last() {
+            Some((last, _)) => Bound::Excluded(last.as_slice()),
+            None => Bound::Unbounded,
+        };
+        match store.meta.next(from, &[u8::MAX]).expect("a record") {
+            Some(record) => all.push(record),
+            None => return all,
+        }
+    }
+}
+
+/// Other bytes: some changed, extreme numbers in the place of some, some more or fewer.
+fn other(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
+    let at = random.usize(..bytes.len().max(1));
+    match random.u8(..6) {
+        0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << random.u8(..8),
+        2 if !bytes.is_empty() => {
+            let value = [0, 1, 0x7F, 0x80, u8::MAX][random.usize(..5)];
+            let end = (at + random.usize(1..9)).min(bytes.len());
+            bytes[at..end].fill(value);
+        }
+        3 => bytes.truncate(at),
+        4 => bytes.extend((0..random.usize(1..40)).map(|_| random.u8(..))),
+        _ => {
+            for byte in bytes.iter_mut().skip(1) {
+                *byte = random.u8(..);
+            }
+        }
+    }
+}
+
+#[test]
+fn any_lies_do_no_harm() {
+    let mut random = fastrand::Rng::with_seed(23);
+    let (mut found, mut refused) = (0, 0);
+    for _ in 0..400 {
+        let (mut store, nodes) = truth();
+        let all = records(&mut store);
+        store.meta.begin();
+        for _ in 0..random.usize(1..5) {
+            let (mut key, mut value) = all[random.usize(..all.len())].clone();
+            match random.u8(..4) {
+                0 => store.meta.remove(&key),
+                1 => {
+                    // A further record, or one in the place of this one.
+                    if random.bool() {
+                        store.meta.remove(&key);
+                    }
+                    other(&mut random, &mut key);
+                    if random.bool() {
+                        other(&mut random, &mut value);
+                    }
+                    store.meta.put(&key, &value);
+                }
+                _ => {
+                    other(&mut random, &mut value);
+                    store.meta.put(&key, &value);
+                }
+            }
+        }
+        store.meta.commit().expect("commit");
+        let disk = store.meta.close();
+        drop(store.region);
+        let disk = disk.into_disk().expect("disk");
+        match Store::mount(disk, &MountOptions::default()) {
+            Ok(mut store) => {
+                let report = store.check(5).expect("check");
+                found += usize::from(!report.is_clean());
+                exercise(&mut store, &nodes);
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(
+        found > 100 && refused > 0,
+        "{found} found, {refused} refused"
+    );
 }

@@ -15,7 +15,7 @@ use crate::records::tag;
 use crate::region::Region;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::ops::Bound;
+use core::ops::{Bound, RangeBounds};
 use redb::{
     Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, StorageError,
     TableDefinition,
@@ -134,6 +134,7 @@ impl<D: Disk> Meta<D> {
             let change = self.changes.range::<[u8], _>((bound, to)).next();
             let change = change.map(|(key, value)| (key.clone(), value.clone()));
             let stored = self.look(|table| first(table.range((bound, to))?.next()))?;
+            self.within(&stored, (bound, to))?;
             from = match merge(change, stored, |a, b| a < b) {
                 Merged::None => return Ok(None),
                 Merged::Record(record) => return Ok(Some(record)),
@@ -159,11 +160,27 @@ impl<D: Disk> Meta<D> {
             let change = self.changes.range::<[u8], _>((from, bound)).next_back();
             let change = change.map(|(key, value)| (key.clone(), value.clone()));
             let stored = self.look(|table| first(table.range((from, bound))?.next_back()))?;
+            self.within(&stored, (from, bound))?;
             to = match merge(change, stored, |a, b| a > b) {
                 Merged::None => return Ok(None),
                 Merged::Record(record) => return Ok(Some(record)),
                 Merged::Removed(key) => Bound::Excluded(key),
             };
+        }
+    }
+
+    /// That a stored record lies where it was looked for. In pages that somebody has made up, keys may lie in
+    /// any order: whoever goes from one to the next would never come to an end.
+    fn within(
+        &mut self,
+        stored: &Option<Record>,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<(), Error> {
+        match stored {
+            Some((key, _)) if !range.contains(key.as_slice()) => {
+                Err(self.failed("its records are in no order"))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -76,12 +76,7 @@ impl<D: Disk> Store<D> {
         target: &str,
         now: u64,
     ) -> Result<NodeId, Error> {
-        if target.len() > LONGEST_TARGET {
-            return Err(Error::TooLarge);
-        }
-        if target.is_empty() || target.bytes().any(|b| b == 0) {
-            return Err(Error::BadName);
-        }
+        valid_target(target)?;
         self.make(directory, name, Kind::Link, Some(target), now)
     }
 
@@ -121,7 +116,11 @@ impl<D: Disk> Store<D> {
         }
         let wrong = Error::Corrupt("a symbolic link has no target");
         let target = self.meta.get(&key(tag::TARGET, link.0))?.ok_or(wrong)?;
-        String::from_utf8(target).map_err(|_| wrong)
+        let target = String::from_utf8(target).map_err(|_| wrong)?;
+        // Who goes along it counts on that.
+        let fits = valid_target(&target);
+        fits.map_err(|_| Error::Corrupt("a symbolic link has a target that none can have"))?;
+        Ok(target)
     }
 
     /// Gives a file or symbolic link a further name.

@@ -215,3 +215,14 @@ pub fn valid_name(name: &str) -> Result<(), Error> {
         && !name.bytes().any(|b| b == b'/' || b == 0);
     if fits { Ok(()) } else { Err(Error::BadName) }
 }
+
+/// Whether a symbolic link may lead there.
+pub(crate) fn valid_target(target: &str) -> Result<(), Error> {
+    if target.len() > LONGEST_TARGET {
+        return Err(Error::TooLarge);
+    }
+    match target.is_empty() || target.bytes().any(|b| b == 0) {
+        true => Err(Error::BadName),
+        false => Ok(()),
+    }
+}
