@@ -7,13 +7,16 @@ use crate::component::Wanted;
 use crate::parts::Parts;
 use crate::program::Program;
 use crate::stubs::Stub;
-use crate::{Error, PROGRAM, WASI, interfaces};
+use crate::{Error, PROGRAM, UNSTABLE, WASI, interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use wasmparser as wp;
 
 /// The most missing functions that an error names; it counts the others.
 const NAMED: usize = 100;
+
+/// The modules of places that a dynamic linker gives.
+const DYNAMIC: [&str; 2] = ["GOT.mem", "GOT.func"];
 
 /// What an import of the adapter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +66,28 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
     let mut foreign = BTreeMap::<&str, Vec<&str>>::new();
     // A module may import a function under several names.
     let mut lacks = BTreeMap::<(&str, &str), BTreeSet<&str>>::new();
+    // Places of data and functions of other libraries, which a program that is linked dynamically imports.
+    let mut places = 0;
     for (import, wanted) in program.parts.imports.iter().zip(&program.wanted) {
         let outcome = match wanted {
             Wanted::Foreign if is_function(import) => {
                 foreign.entry(import.module).or_default().push(import.name);
                 continue;
             }
+            Wanted::Foreign if DYNAMIC.contains(&import.module) => {
+                places += 1;
+                continue;
+            }
             Wanted::Foreign => Err(own(import)),
             Wanted::Preview1(name) => one(program, adapter, import, name),
+            Wanted::Unstable(name) => {
+                let differs = format!("{UNSTABLE}#{name}");
+                let export = match adapter.exported(&differs) {
+                    Some(_) => &differs,
+                    None => *name,
+                };
+                one(program, adapter, import, export)
+            }
             Wanted::Interface(interface, name) => {
                 match interfaces::export(adapter, interface, name) {
                     Ok(export) => one(program, adapter, import, &export),
@@ -87,12 +104,18 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
             Err(why) => wrong.push(format!("{}.{}: {why}", import.module, import.name)),
         }
     }
-    let things = |lists: usize| wrong.len() + lists;
+    let things = |lists: usize| wrong.len() + places + lists;
     let count = things(
         foreign.values().map(Vec::len).sum::<usize>()
             + lacks.values().map(BTreeSet::len).sum::<usize>(),
     );
     wrong.extend(foreign.iter().map(|(module, names)| lacking(module, names)));
+    if places > 0 {
+        wrong.push(format!(
+            "{}: {places} globals; the program is made to be linked with others when it starts: link it statically",
+            DYNAMIC.join(" and ")
+        ));
+    }
     for ((interface, why), names) in &lacks {
         let names: Vec<&str> = names.iter().copied().collect();
         wrong.push(format!("{interface}: {}; {why}", names.join(", ")));
@@ -105,12 +128,23 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
         n => format!("imports {n} things that this system does not have:"),
     };
     for line in wrong.iter().take(NAMED) {
-        let _ = write!(text, "\n  {}", line.escape_debug());
+        let _ = write!(text, "\n  {}", shown(line));
     }
     if let Some(more) = wrong.len().checked_sub(NAMED).filter(|&more| more > 0) {
         let _ = write!(text, "\n  and {more} more");
     }
     Err(text)
+}
+
+/// A line that may have any names in it: what would end it or change a terminal is escaped, quotes are not.
+fn shown(line: &str) -> String {
+    line.chars().fold(String::new(), |mut text, c| {
+        match c {
+            '\'' | '"' => text.push(c),
+            _ => text.extend(c.escape_debug()),
+        }
+        text
+    })
 }
 
 /// What is said of a module from which a program imports functions that are not WASI's.

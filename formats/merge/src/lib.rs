@@ -46,7 +46,10 @@ pub const PROGRAM_MEMORY: u32 = 0;
 pub const ADAPTER_MEMORY: u32 = 1;
 
 /// The modules under whose names programs import WASI's functions.
-pub const WASI: [&str; 2] = ["wasi_snapshot_preview1", "wasi_unstable"];
+pub const WASI: [&str; 2] = ["wasi_snapshot_preview1", UNSTABLE];
+/// The one of the version before preview 1. Where a function differs there, the adapter exports it by this
+/// name, `#` and its own.
+pub const UNSTABLE: &str = "wasi_unstable";
 
 /// The module under whose name the adapter imports what it needs of the program.
 pub const PROGRAM: &str = "program";

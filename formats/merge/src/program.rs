@@ -5,6 +5,9 @@ use crate::parts::Parts;
 use crate::{Error, WASI, WasmFeatures, imports, lacks};
 use wasmparser as wp;
 
+/// The name of the function in which a module begins before all others, as other engines have it: none.
+const UNNAMED: &str = "";
+
 /// A program, taken apart.
 #[derive(Default)]
 pub(crate) struct Program<'a> {
@@ -64,7 +67,7 @@ impl<'a> Program<'a> {
         let parts = Parts::take(wasm)?;
         let wanted = parts.imports.iter().map(|import| {
             match imports::is_function(import) && WASI.contains(&import.module) {
-                true => Wanted::Preview1(import.name),
+                true => Wanted::of_wasi(import.module, import.name),
                 false => Wanted::Foreign,
             }
         });
@@ -75,7 +78,13 @@ impl<'a> Program<'a> {
         };
         program.entries.first.extend(parts.start);
         program.parts = parts;
-        program.begins(&["_start", "_initialize"]);
+        program.begins(&[UNNAMED, "_start", "_initialize"]);
+        let is_there = |name| program.parts.exported(name).is_some();
+        // Such a function is called in a library that has been initialised.
+        if is_there(UNNAMED) && !is_there("_start") {
+            let initialize = program.entry("_initialize");
+            program.entries.first.extend(initialize);
+        }
         Ok(program)
     }
 
@@ -103,22 +112,30 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// Finds the function in which it begins.
+    /// Finds the function in which it begins: the first of these that there is.
     fn begins(&mut self, names: &[&str]) {
-        let parts = &self.parts;
-        let found = names
-            .iter()
-            .find_map(|name| Some((name, parts.exported(name)?)));
-        let Some((name, function)) = found else {
-            return;
-        };
-        let ty = parts.function_type(function);
-        match ty.is_some_and(|ty| ty.params().is_empty() && ty.results().is_empty()) {
-            true => self.entries.begin = Some(function),
-            false => self.reasons.push(format!(
-                "its function {name} has parameters or results; a program of WASI begins in one without"
-            )),
+        let is_there = |name: &&&str| self.parts.exported(name).is_some();
+        if let Some(name) = names.iter().find(is_there) {
+            self.entries.begin = self.entry(name);
         }
+    }
+
+    /// A function that is called as it is, if there is one of this name.
+    fn entry(&mut self, name: &str) -> Option<u32> {
+        let function = self.parts.exported(name)?;
+        let ty = self.parts.function_type(function);
+        if ty.is_some_and(|ty| ty.params().is_empty() && ty.results().is_empty()) {
+            return Some(function);
+        }
+        let shown = if name == UNNAMED {
+            "without a name"
+        } else {
+            name
+        };
+        self.reasons.push(format!(
+            "its function {shown} has parameters or results; a program of WASI begins in one without"
+        ));
+        None
     }
 
     /// Why it cannot begin: it has no such function.
@@ -129,7 +146,8 @@ impl<'a> Program<'a> {
         let Some(exports) = &self.exports else {
             let exports = |name| self.parts.exported(name).is_some();
             // If it exports one, that is wrong, which has been said.
-            return (!exports("_start") && !exports("_initialize")).then(|| {
+            let names = [UNNAMED, "_start", "_initialize"];
+            return (!names.into_iter().any(exports)).then(|| {
                 "exports no function _start, where a program begins, and no _initialize: it is a library; \
                  build a program"
                     .into()

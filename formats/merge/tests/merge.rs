@@ -324,6 +324,83 @@ fn the_old_name_of_the_functions_module_is_known() {
 }
 
 #[test]
+fn a_function_without_a_name_begins_after_the_library_is_initialised() {
+    let calls = |text: &str| {
+        let merged = joined(text, ADAPTER).unwrap();
+        let mut start = code(&merged, 4 + 6 + 3);
+        start.retain(|op| op.starts_with("Call {"));
+        start
+    };
+    let program = |start: &str| {
+        format!(
+            "(module (import \"wasi_snapshot_preview1\" \"proc_exit\" (func (param i32)))
+                (memory (export \"memory\") 1)
+                (func (export \"\")) (func (export \"{start}\")) (func) (func))"
+        )
+    };
+    // The kernel's functions are 0 and 1.
+    let (unnamed, other) = ("Call { function_index: 2 }", "Call { function_index: 3 }");
+    assert_eq!(calls(&program("_initialize")), [other, unnamed]);
+    assert_eq!(calls(&program("_start")), [unnamed]);
+    assert_eq!(calls(&program("helper")), [unnamed]);
+    let text = refusal("(module (func (export \"\") (param i32)))", ADAPTER);
+    assert!(
+        text.contains("its function without a name has parameters"),
+        "{text}"
+    );
+    let text = refusal(
+        "(module (func (export \"\")) (func (export \"_initialize\") (param i32)))",
+        ADAPTER,
+    );
+    assert!(
+        text.contains("its function _initialize has parameters"),
+        "{text}"
+    );
+}
+
+#[test]
+fn places_of_dynamic_linking_are_counted_and_names_stay_readable() {
+    let text = refusal(
+        r#"(module
+            (import "GOT.mem" "a" (global (mut i32)))
+            (import "GOT.mem" "b" (global (mut i32)))
+            (import "GOT.func" "c" (global (mut i32)))
+            (import "o'clock" "new\nline" (func))
+            (func (export "_start")))"#,
+        ADAPTER,
+    );
+    assert_eq!(
+        text,
+        "imports 4 things that this system does not have:\n  \
+        o'clock: a function (new\\nline); an ordinary program imports functions of WASI preview 1 and nothing else\n  \
+        GOT.mem and GOT.func: 3 globals; the program is made to be linked with others when it starts: link it statically"
+    );
+}
+
+#[test]
+fn functions_that_differ_in_the_version_before_are_the_adapters_for_it() {
+    let own = "(func (export \"wasi_unstable#fd_write\") (param i32 i32 i32 i32) (result i32) (i32.const 8))\n    \
+               (@custom \"singularity.contracts\" \"none\")";
+    let adapter = ADAPTER.replace("(@custom \"singularity.contracts\" \"none\")", own);
+    let calls = |program: &str| {
+        let merged = joined(program, &adapter).unwrap();
+        let mut main = code(&merged, 1);
+        main.retain(|op| op.starts_with("Call {"));
+        main
+    };
+    // `fd_write` and `proc_exit`: the second has one function for both versions.
+    let [write, exit] = &calls(PROGRAM)[..] else {
+        panic!("two calls");
+    };
+    let program = PROGRAM.replace("wasi_snapshot_preview1", "wasi_unstable");
+    let [write_before, exit_before] = &calls(&program)[..] else {
+        panic!("two calls");
+    };
+    assert_eq!(exit, exit_before);
+    assert_ne!(write, write_before);
+}
+
+#[test]
 fn what_cannot_be_joined_is_refused_with_the_way_out() {
     let refused = [
         (

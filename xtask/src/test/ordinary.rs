@@ -37,10 +37,14 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 17] = [
+    let all: [(&str, Test); 21] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
+        ("many open files", many_files),
+        ("the version before", unstable),
+        ("a function without a name", unnamed),
+        ("deep calls", deep),
         ("limits of files", file_limit),
         ("a trap", trap),
         ("alone", alone),
@@ -195,6 +199,36 @@ fn directory(machine: &Ordinary<'_>) -> Result<()> {
     is(&machine.run(&[], "file", &[], b"")?, 8, b"")?;
     let output = machine.run(&["--dir", "/no/such"], "file", &[], b"")?;
     says(&output, "--dir /no/such: there is no such directory")
+}
+
+/// A program has as many files open as it has descriptors: it is the only one in its system.
+fn many_files(machine: &Ordinary<'_>) -> Result<()> {
+    let shared = machine.folder.join("shared");
+    files::write(&shared.join("in.txt"), "of the host\n")?;
+    let option = format!("{}::/", shared.display());
+    is(&machine.run(&["--dir", &option], "many", &[], b"")?, 0, b"")
+}
+
+/// A program that imports the functions of the version before preview 1 gets those.
+fn unstable(machine: &Ordinary<'_>) -> Result<()> {
+    let shared = machine.folder.join("shared");
+    files::write(&shared.join("in.txt"), "of the host\n")?;
+    let option = format!("{}::/", shared.display());
+    let output = machine.run(&["--dir", &option], "unstable", &[], b"")?;
+    is(&output, 0, b" host\n")
+}
+
+/// A library whose function without a name is called.
+fn unnamed(machine: &Ordinary<'_>) -> Result<()> {
+    is(&machine.run(&[], "unnamed", &[], b"")?, 7, b"")
+}
+
+/// Calls go as deep as in other engines, and not without end.
+fn deep(machine: &Ordinary<'_>) -> Result<()> {
+    is(&machine.run(&[], "deep", &[], b"")?, 7, b"")?;
+    let output = machine.run(&[], "deep", &["endless"], b"")?;
+    is(&output, 134, b"")?;
+    says(&output, "died of: stack overflow, in down")
 }
 
 /// Files that may not become larger (`ulimit -f`): a program's write says so, and the system goes on until its

@@ -16,8 +16,8 @@ mod shim;
 #[cfg(test)]
 mod tests;
 
-use crate::Error;
 use crate::parts::Parts;
+use crate::{Error, UNSTABLE, WASI};
 use index::Index;
 use read::{Component, CoreFunction, CoreInstance, Item};
 use std::borrow::Cow;
@@ -36,12 +36,24 @@ const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
 pub(crate) enum Wanted<'a> {
     /// A function of WASI preview 1.
     Preview1(&'a str),
+    /// A function of the version before, `wasi_unstable`.
+    Unstable(&'a str),
     /// A function of an interface, with its version.
     Interface(&'a str, Cow<'a, str>),
     /// A function of another module, as the module itself has it.
     Foreign,
     /// Nothing that there is.
     Wrong(String),
+}
+
+impl<'a> Wanted<'a> {
+    /// A function of a module with one of the names in [`WASI`].
+    pub fn of_wasi(module: &str, name: &'a str) -> Wanted<'a> {
+        match module == UNSTABLE {
+            true => Wanted::Unstable(name),
+            false => Wanted::Preview1(name),
+        }
+    }
 }
 
 /// A component, lowered.
@@ -251,9 +263,9 @@ impl<'a> Lowering<'_, 'a> {
             }
             match self.given(self.instance, module, name, STEPS) {
                 Ok(Target::Interface(interface, name)) => Wanted::Interface(interface, name),
-                Ok(Target::Adapter(adapter, name)) if crate::WASI.contains(&module) => {
+                Ok(Target::Adapter(adapter, name)) if WASI.contains(&module) => {
                     self.adapters.remove(&adapter);
-                    Wanted::Preview1(name)
+                    Wanted::of_wasi(module, name)
                 }
                 Ok(Target::Adapter(..) | Target::Own(_)) => {
                     Wanted::Wrong("is a function of another module of the component".into())

@@ -152,6 +152,7 @@ pub(super) fn start(
     };
     let root = Root::open(&directory.path, directory.read_only);
     let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?, directories);
+    let server = server.with_more_fids(directories);
     let mut config = (directory.at.len() as u16).to_le_bytes().to_vec();
     config.extend_from_slice(directory.at.as_bytes());
     Ok(Box::new(DirectoryModel {

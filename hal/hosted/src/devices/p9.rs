@@ -18,6 +18,7 @@ use super::p9_files::{
 };
 use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sing_p9::{
     DATA_HEAD, Entry, LONGEST_TARGET, NO_TAG, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, open,
     pack,
@@ -30,10 +31,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(super) const MOST: u32 = (256 << 10) + 64;
 /// The shortest message that a session can be limited to: a walk of 16 long names fits.
 const LEAST: u32 = 8 << 10;
-/// The most fids of a session.
+/// The most fids of a session, if nothing else is said.
 pub(super) const FIDS: usize = 512;
 /// Descriptors of all directories: Linux gives a process 1,024 by default, and others want some, too.
 pub(super) const MOST_DESCRIPTORS: usize = 640;
+/// The most fids of a session of a system that has the process for itself: more than the driver has channels.
+const WANTED: usize = 1280;
+/// Descriptors that such a process has for others.
+const OTHERS: u64 = 384;
 /// The most names of a walk that is served at once.
 const NAMES: usize = 4;
 /// The most bytes of entries of one answer.
@@ -85,6 +90,30 @@ impl Fid {
     }
 }
 
+/// How many descriptors the process may have, up to so many.
+fn descriptors(wanted: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let now = limit.current.unwrap_or(u64::MAX);
+    let wanted = wanted.min(limit.maximum.unwrap_or(u64::MAX));
+    if now >= wanted {
+        return now;
+    }
+    let raised = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => wanted,
+        Err(_) => now,
+    }
+}
+
+/// How many fids each of so many directories may have, of so many descriptors.
+pub(super) fn fids(descriptors: u64, directories: usize) -> usize {
+    let each = descriptors.saturating_sub(OTHERS) / directories as u64;
+    each.min(WANTED as u64) as usize
+}
+
 /// A server of one directory.
 pub(super) struct Server {
     root: Root,
@@ -113,6 +142,15 @@ impl Server {
             most: 0,
             data: Vec::new(),
         }
+    }
+
+    /// The same with more fids, as far as Linux gives a process descriptors for all directories. It is asked
+    /// for what the user may have without privileges.
+    pub(super) fn with_more_fids(self, directories: usize) -> Server {
+        let directories = directories.max(1);
+        let have = descriptors(OTHERS + (WANTED * directories) as u64);
+        let most_fids = self.most_fids.max(fids(have, directories));
+        Server { most_fids, ..self }
     }
 
     /// The same with messages of so many bytes at the most.

@@ -1,6 +1,6 @@
 //! The 9P server, asked for too much, and for what is no request.
 
-use super::p9::{FIDS, MOST, MOST_DESCRIPTORS, Server};
+use super::p9::{FIDS, MOST, MOST_DESCRIPTORS, Server, fids};
 use super::p9_ahead as ahead;
 use super::p9_files::Root;
 use super::p9_tests::{Host, SECRET, Said};
@@ -32,6 +32,21 @@ fn fids_are_bounded_and_come_back() {
         let unknown = host.ask(&Request::Clunk { fid });
         assert_eq!(unknown, Said::Error(errno::EBADF));
     }
+}
+
+#[test]
+fn a_process_with_many_descriptors_has_more_fids() {
+    // Linux's usual number is shared as ever; beside others that want some, a larger one gives each more.
+    assert_eq!([1, 4].map(|all| fids(1024, all)), [640, 160]);
+    assert_eq!([1, 4].map(|all| fids(4096, all)), [1280, 928]);
+    assert_eq!([1, 4].map(|all| fids(u64::MAX, all)), [1280, 1280]);
+    assert_eq!(fids(256, 1), 0);
+    let mut host = Host::new(true);
+    let server = Server::new(Root::open(&host.inside(""), true).unwrap(), 1);
+    host.server = server.with_more_fids(1);
+    host.begin();
+    let more = (1..2000).take_while(|new| matches!(host.walk(0, *new, &[]), Said::Qids(_)));
+    assert!(1 + more.count() >= FIDS);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - No client can stop another: each has one request at a time, of a bounded size, and each origin
-//!   its share of what can be open. The host is waited for, by all of them, for a bounded time.
+//!   its share of what can be open, but for a system of one program. The host is waited for, by all of them, for a bounded time.
 //! - A client that closes its channel, in any state, leaves nothing behind.
 #![no_std]
 #![no_main]
@@ -36,6 +36,8 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
+    /// One program is all that uses the directory: it may have everything open that can be.
+    only: flag "--only";
     /// The directory may be at these paths or below them; anywhere, if there are none.
     allowed: many String "PATH";
 }
@@ -44,7 +46,7 @@ sing_sdk::arguments! {
 const HEAP: usize = 1 << 20;
 
 #[sing_sdk::main]
-fn main(Arguments { allowed }: Arguments) -> Result<(), Error> {
+fn main(Arguments { only, allowed }: Arguments) -> Result<(), Error> {
     let device = startup::device().ok_or(Error::NotFound)?;
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     sing_sdk::reserve(HEAP)?;
@@ -86,7 +88,7 @@ fn main(Arguments { allowed }: Arguments) -> Result<(), Error> {
             return Ok(());
         }
     };
-    let lost = Server::announced(session, lookup)?.run()?;
+    let lost = Server::announced(session, lookup, only)?.run()?;
     if lost {
         // The next start begins anew.
         sing_sdk::log!("virtio-9p: {path}: the host does not answer");

@@ -27,6 +27,7 @@ sing_sdk::manifest! {
     name: "wasi-cgi",
     description: "an ordinary program that answers requests of HTTP",
     memory: 64 MiB,
+    stack: 1000 KiB,
     endpoints: {
         requests: WebContract.Exp:Start,
         /// Where its random bytes come from.

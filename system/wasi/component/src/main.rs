@@ -23,6 +23,7 @@ sing_sdk::manifest! {
     description: "a component",
     uses: { "/dev/random0": EntropyContract },
     memory: 1 GiB,
+    stack: 1000 KiB,
     endpoints: {
         stdin: optional PipeContract.Exp:Start,
         stdout: optional PipeContract.Imp:Start,

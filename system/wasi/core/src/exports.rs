@@ -149,5 +149,19 @@ macro_rules! exports {
                 $end(status.cast_signed())
             }
         }
+        ::sing_sdk::exports! {
+            "wasi_unstable#fd_seek" fn p0_fd_seek(fd: u32, delta: i64, whence: u32, out: u32) -> i32 {
+                $call(|wasi| wasi.unstable_fd_seek(fd, delta, whence, out))
+            }
+            "wasi_unstable#fd_filestat_get" fn p0_fd_filestat_get(fd: u32, out: u32) -> i32 {
+                $call(|wasi| wasi.unstable_fd_filestat_get(fd, out))
+            }
+            "wasi_unstable#path_filestat_get" fn p0_path_filestat_get(fd: u32, flags: u32, path: u32, len: u32, out: u32) -> i32 {
+                $call(|wasi| wasi.unstable_path_filestat_get(fd, flags, path, len, out))
+            }
+            "wasi_unstable#poll_oneoff" fn p0_poll_oneoff(list: u32, events: u32, count: u32, out: u32) -> i32 {
+                $call(|wasi| wasi.unstable_poll_oneoff(list, events, count, out))
+            }
+        }
     };
 }

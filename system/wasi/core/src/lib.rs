@@ -42,6 +42,7 @@ mod stat;
 mod strings;
 mod table;
 pub mod tcp;
+mod unstable;
 
 #[cfg(test)]
 mod tests;

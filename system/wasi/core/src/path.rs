@@ -204,7 +204,7 @@ impl<H: Host> Wasi<H> {
     ///
     /// # Errors
     /// As [`Wasi::path_create_directory`]; `Xdev` from one preopen to another; `Busy` for a path that ends
-    /// with `.`.
+    /// with `.`; `Inval` for a directory that is to be moved below itself.
     pub fn path_rename(
         &mut self,
         from_fd: u32,
@@ -224,7 +224,14 @@ impl<H: Host> Wasi<H> {
             }
         }
         self.in_two((from_fd, &from, source), (to_fd, &to, target), |d, a, b| {
-            d.rename(a, b)
+            d.rename(a, b).map_err(|e| match e {
+                // The file contract has one word for this and for links in a circle. Where both paths
+                // lead somewhere, it is this.
+                Errno::Loop if [a, b].iter().all(|p| d.attributes(above(p), true).is_ok()) => {
+                    Errno::Inval
+                }
+                other => other,
+            })
         })
     }
 

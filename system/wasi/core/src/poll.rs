@@ -12,9 +12,27 @@ use crate::host::{File, Host, Listener, Sink, Source};
 use crate::table::{Object, Table};
 use alloc::vec::Vec;
 
-/// Bytes of a subscription and of an event.
-const SUBSCRIPTION: u32 = 48;
+/// Bytes of an event.
 const EVENT: u32 = 32;
+
+/// How subscriptions lie in the program's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// As preview 1 has them.
+    Preview1,
+    /// As the version before had them: a clock has a number of the program's before its own.
+    Unstable,
+}
+
+impl Form {
+    /// Bytes of a subscription.
+    const fn bytes(self) -> u32 {
+        match self {
+            Form::Preview1 => 48,
+            Form::Unstable => 56,
+        }
+    }
+}
 
 /// Kinds of both.
 const CLOCK: u8 = 0;
@@ -54,25 +72,55 @@ impl<H: Host> Wasi<H> {
     /// `Inval` for no subscriptions or an unknown kind, `Fault`. What is wrong with one of several
     /// its event tells.
     pub fn poll_oneoff(&mut self, list: u32, events: u32, count: u32, out: u32) -> Result {
+        self.poll(Form::Preview1, list, events, count, out)
+    }
+
+    pub(crate) fn poll(
+        &mut self,
+        form: Form,
+        list: u32,
+        events: u32,
+        count: u32,
+        out: u32,
+    ) -> Result {
         if count == 0 {
             return Err(Errno::Inval);
         }
-        self.check(list, u64::from(count) * u64::from(SUBSCRIPTION))?;
+        self.check(list, u64::from(count) * u64::from(form.bytes()))?;
         self.check(events, u64::from(count) * u64::from(EVENT))?;
         self.check(out, 4)?;
         let begin = self.host.monotonic();
         loop {
-            let (done, wait) = self.look(list, events, count, begin)?;
+            let (done, wait) = self.look(form, list, events, count, begin)?;
             if done > 0 {
                 return self.store_u32(out, done);
             }
-            self.await_any(list, count, wait)?;
+            self.await_any(form, list, count, wait)?;
+        }
+    }
+
+    /// A subscription, as preview 1 has it.
+    fn subscription(&mut self, form: Form, list: u32, number: u32) -> Result<Layout<48>> {
+        let at = Self::element(list, number, form.bytes())?;
+        match form {
+            Form::Preview1 => Ok(Layout(self.load(at)?)),
+            Form::Unstable => {
+                let whole = Layout::<56>(self.load(at)?);
+                let rest = match whole.0[8] {
+                    CLOCK => 24,
+                    _ => 16,
+                };
+                Ok(Layout::new()
+                    .with(0, whole.get::<16>(0))
+                    .with(16, whole.get::<32>(rest)))
+            }
         }
     }
 
     /// Goes through the subscriptions once: how many events there are, or how long until the first.
     fn look(
         &mut self,
+        form: Form,
         list: u32,
         events: u32,
         count: u32,
@@ -80,8 +128,7 @@ impl<H: Host> Wasi<H> {
     ) -> Result<(u32, Option<u64>)> {
         let (mut done, mut wait) = (0, None);
         for number in 0..count {
-            let subscription =
-                Layout::<48>(self.load(Self::element(list, number, SUBSCRIPTION)?)?);
+            let subscription = self.subscription(form, list, number)?;
             let kind = subscription.0[8];
             let (errno, (bytes, flags)) = match self.state(&subscription, begin)? {
                 State::Ready(bytes, flags) => (0, (bytes, flags)),
@@ -192,12 +239,11 @@ impl<H: Host> Wasi<H> {
     }
 
     /// Waits for the streams among the subscriptions, so long at most.
-    fn await_any(&mut self, list: u32, count: u32, nanos: Option<u64>) -> Result {
+    fn await_any(&mut self, form: Form, list: u32, count: u32, nanos: Option<u64>) -> Result {
         let (mut read, mut written) = (Vec::new(), Vec::new());
         let mut beyond = false;
         for number in 0..count {
-            let subscription =
-                Layout::<48>(self.load(Self::element(list, number, SUBSCRIPTION)?)?);
+            let subscription = self.subscription(form, list, number)?;
             let fd = u32::from_le_bytes(subscription.get(16));
             let of_kind = match subscription.0[8] {
                 READ => &mut read,

@@ -20,8 +20,9 @@ type Service = ServiceContract::Exp<ServiceContract::Start>;
 type FileStart = FileContract::Exp<FileContract::Start>;
 type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
 
-/// Channels at a time. Each has two fids at most, and a server has 512.
-const CLIENTS: usize = 192;
+/// Channels at a time: more than an ordinary program has descriptors. A server has as many fids as it
+/// likes, and refuses others.
+const CLIENTS: usize = 1152;
 /// Those that each origin may have while there is room.
 const LEAST: usize = 8;
 
@@ -83,15 +84,18 @@ impl Announces for Infallible {
 }
 
 impl<T: Transport<Data = Block>> Server<T, Door> {
-    /// Serves the clients that the name server announces over this channel.
+    /// Serves the clients that the name server announces over this channel. Each origin has its share, or
+    /// all that there is if it is the `only` one in the system.
     ///
     /// # Errors
     /// [`Error::NoResources`] if handles are short.
     pub fn announced(
         session: Session<T>,
         lookup: NamespaceContract::Exp<NamespaceContract::Ready>,
+        only: bool,
     ) -> Result<Self, Error> {
-        let mut server = Self::new(session, LEAST)?;
+        let least = if only { CLIENTS } else { LEAST };
+        let mut server = Self::new(session, least)?;
         let door = |e| Client::Door(Door::new(e));
         let taken = server.clients.insert(sing_sdk::share::SYSTEM, lookup, door);
         taken.map_err(|(error, _)| error)?;

@@ -343,6 +343,12 @@ impl host::Directory for Directory {
         let (above, name, id) = files.walk(self.id, from, false)?;
         let id = id.ok_or(Errno::Noent)?;
         let (there, other, _) = files.walk(self.id, to, false)?;
+        if to
+            .strip_prefix(from)
+            .is_some_and(|rest| rest.starts_with('/'))
+        {
+            return Err(Errno::Loop);
+        }
         files.names(above)?.remove(&name);
         files.names(there)?.insert(other, id);
         Ok(())

@@ -279,3 +279,38 @@ fn renumbering() {
     assert_eq!(world.wasi.fd_renumber(b, u32::MAX), Err(Errno::Badf));
     assert_eq!(world.read_at(b, 9, 0).unwrap(), b"A");
 }
+
+#[test]
+fn the_version_before_counts_and_records_otherwise() {
+    let mut world = world();
+    let fd = world.file("f", b"12345");
+    for (delta, whence, place) in [(4, 2, 4), (-1, 0, 3), (-4, 1, 1)] {
+        assert_eq!(world.wasi.unstable_fd_seek(fd, delta, whence, OUT), Ok(()));
+        assert_eq!(world.u64(OUT), place);
+    }
+    let unknown = world.wasi.unstable_fd_seek(fd, 0, 3, OUT);
+    assert_eq!(unknown, Err(Errno::Inval));
+    world.wasi.fd_filestat_get(fd, DATA).unwrap();
+    let (ahead, links, behind) = (
+        world.get(DATA, 17),
+        world.get(DATA + 24, 4),
+        world.get(DATA + 32, 32),
+    );
+    let record = [ahead, vec![0; 3], links, behind].concat();
+    world.put(OUT, &[9; 57]);
+    world.wasi.unstable_fd_filestat_get(fd, OUT).unwrap();
+    assert_eq!(world.get(OUT, 57), [&record[..], &[9]].concat());
+    world.put(OUT, &[9; 57]);
+    let (path, len) = world.put(PATH, b"f");
+    let found = world.wasi.unstable_path_filestat_get(3, 0, path, len, OUT);
+    assert_eq!(found, Ok(()));
+    assert_eq!(world.get(OUT, 57), [&record[..], &[9]].concat());
+    // A stream has its kind alone.
+    world.wasi.unstable_fd_filestat_get(1, OUT).unwrap();
+    assert_eq!(world.get(OUT + 8, 20)[8], 2);
+    let end = MEMORY as u32 - 55;
+    assert_eq!(
+        world.wasi.unstable_fd_filestat_get(fd, end),
+        Err(Errno::Fault)
+    );
+}

@@ -231,6 +231,23 @@ fn rename(world: &mut World, from: (u32, &str), to: (u32, &str)) -> Result {
 }
 
 #[test]
+fn no_directory_is_moved_below_itself() {
+    let mut world = world();
+    world.make_directory("d");
+    world.make_directory("d/e");
+    assert_eq!(rename(&mut world, (3, "d"), (3, "d/f")), Err(Errno::Inval));
+    assert_eq!(
+        rename(&mut world, (3, "d"), (3, "d/e/f")),
+        Err(Errno::Inval)
+    );
+    // Links in a circle are another thing.
+    world.make_link("a", "b");
+    world.make_link("b", "a");
+    assert_eq!(rename(&mut world, (3, "d"), (3, "a/f")), Err(Errno::Loop));
+    assert_eq!(rename(&mut world, (3, "a/f"), (3, "f")), Err(Errno::Loop));
+}
+
+#[test]
 fn between_two_directories() {
     let mut world = world();
     world.make_directory("a");

@@ -57,6 +57,33 @@ fn the_first_clock_ends_the_wait() {
 }
 
 #[test]
+fn the_version_before_has_longer_subscriptions() {
+    let mut world = world();
+    let longer = |bytes: [u8; 48]| {
+        let mut all = [0; 56];
+        all[..16].copy_from_slice(&bytes[..16]);
+        // A clock has a name of its own before it.
+        let rest = if bytes[8] == 0 { 24 } else { 16 };
+        all[16] = 0x77;
+        all[rest..][..32].copy_from_slice(&bytes[16..]);
+        all
+    };
+    let all = [
+        clock(1, 1, 900, false),
+        stream(2, 1, 0),
+        clock(3, 1, 300, false),
+    ]
+    .map(longer);
+    world.put(LIST, all.as_flattened());
+    assert_eq!(world.wasi.unstable_poll_oneoff(LIST, DATA, 3, OUT), Ok(()));
+    assert_eq!((world.u32(OUT), world.u64(DATA)), (1, 3));
+    assert_eq!(world.wasi.host().now, 5300);
+    let end = MEMORY as u32 - 55;
+    let outside = world.wasi.unstable_poll_oneoff(end, DATA, 1, OUT);
+    assert_eq!(outside, Err(Errno::Fault));
+}
+
+#[test]
 fn a_time_of_day_is_looked_at_again() {
     let mut world = world();
     let day = 1_000_000_005_000;
