@@ -5,7 +5,6 @@ use crate::basic::all;
 use crate::checks::{Check, Test};
 use crate::stage::Stage;
 use core::time::Duration;
-use sing_sdk::contracts::FileFault;
 use sing_sdk::fs::{Changes, Directory, KEEP, Moment, Options};
 use sing_sdk::prelude::*;
 use sing_sdk::time::{sleep, uptime};
@@ -81,7 +80,7 @@ const STEPS: &[Step] = &[
     ("remove the last", true, |d| d.remove("old/c")),
     ("remove the directory", true, |d| d.remove_directory("old")),
     ("be refused", false, |d| match d.remove("nothing") {
-        Err(Error::File(FileFault::NotFound)) => Ok(()),
+        Err(Error::NotFound) => Ok(()),
         other => other,
     }),
     ("have it written down", false, Directory::sync),
@@ -140,7 +139,7 @@ fn bounded() -> Check {
         sleep(Duration::from_millis(2));
     }
     all(&[
-        refused == Some(Error::File(FileFault::NoResources)),
+        refused == Some(Error::NoResources),
         some && told,
         root.changes().is_ok(),
     ])
