@@ -30,6 +30,7 @@
 //! }
 //! ```
 
+mod changes;
 mod directory;
 mod entries;
 mod file;
@@ -37,6 +38,7 @@ mod reader;
 mod settle;
 pub mod text;
 
+pub use changes::{Changes, Moment};
 pub use directory::{Directory, Options};
 pub use entries::{Entries, Entry, pack, unpack};
 pub use file::{File, Limits};

@@ -1,9 +1,11 @@
 //! An open directory.
 
-use super::{Entries, File, Service, split};
+use super::{Changes, Entries, File, Service, split};
 use crate::Error;
 use crate::client;
-use crate::contracts::{DirectoryContract, FileAttributes, FileContract, FileFault, OpenHow};
+use crate::contracts::{
+    ChangesContract, DirectoryContract, FileAttributes, FileContract, FileFault, OpenHow,
+};
 use crate::names::Names;
 use crate::rt::{Text, Vector};
 use DirectoryContract::imp;
@@ -243,6 +245,16 @@ impl Directory {
         let (imp, exp) = DirectoryContract::new_channel()?;
         self.open_at(path, options, exp.into())?;
         Directory::new(imp)
+    }
+
+    /// Who tells whether anything in this directory or below has changed.
+    ///
+    /// # Errors
+    /// As [`Directory::attributes`]; [`FileFault::NotSupported`] where the server cannot tell.
+    pub fn changes(&mut self) -> Result<Changes, Error> {
+        let (imp, exp) = ChangesContract::new_channel()?;
+        self.open_at("", Options::read(), exp.into())?;
+        Changes::new(imp)
     }
 
     /// Makes an empty directory.

@@ -20,6 +20,7 @@ extern crate alloc;
 mod alarm;
 mod below;
 mod cache;
+mod changes;
 mod connect;
 mod control;
 mod directory;

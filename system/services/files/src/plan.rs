@@ -383,9 +383,9 @@ impl Volume {
                     });
                 }
                 let end = busy.offset + (busy.done + count) as u64;
-                self.store
-                    .written(writing, end, now())
-                    .map_err(faults::file)?;
+                let outcome = self.store.written(writing, end, now());
+                self.changed();
+                outcome.map_err(faults::file)?;
                 busy.done += count;
                 Ok(())
             }

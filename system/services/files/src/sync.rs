@@ -34,7 +34,7 @@ impl Volume {
     /// Begins the sync that is due, if one is, and does a step of the one under way.
     pub fn sync_in_steps(&mut self) {
         let changes = self.store.changes();
-        self.changed();
+        self.note_changes();
         if changes >= CHANGES {
             // They wait for no data. If it fails, they wait for the next one.
             let _ = self.commit();
@@ -92,8 +92,13 @@ impl Volume {
         self.store.with_disk(|drive| drive.lost())
     }
 
-    /// Notes that something may have changed.
+    /// Something may have changed: tells who watches, and notes that a sync is to come.
     pub fn changed(&mut self) {
+        self.tell_changed();
+        self.note_changes();
+    }
+
+    fn note_changes(&mut self) {
         if self.dirty.is_none() && self.store.changes() > 0 {
             self.dirty = Some(uptime());
         }

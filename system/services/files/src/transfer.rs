@@ -245,6 +245,9 @@ impl Volume {
         self.cancel(&mut busy);
         let (node, at, done) = (busy.at.node, busy.at, busy.done as u32);
         let writes = busy.writes;
+        if writes {
+            self.changed();
+        }
         // What has been written before the disk was full is told as such.
         let outcome = match outcome {
             Err(FileFault::NoSpace) if done > 0 => Ok(()),
@@ -273,7 +276,6 @@ impl Volume {
             None => self.close(number, at),
         }
         if writes {
-            self.changed();
             self.written(number, node);
         }
     }

@@ -6,6 +6,7 @@
 //! - Changes wait at most [`COMMIT`] for a sync, while the disk works.
 
 use crate::alarm::Clock;
+use crate::changes::{self, Changes, Watched};
 use crate::drive::Drive;
 use crate::lanes::Lane;
 use crate::loan::Loan;
@@ -90,6 +91,7 @@ pub enum Client {
     Syncing(Sync, At),
     /// What it watches is in [`Volume::watches`].
     Watcher,
+    Changes(Changes),
 }
 
 pub struct Volume {
@@ -117,6 +119,7 @@ pub struct Volume {
     pub loans: BTreeMap<u32, Loan>,
     pub sweep: Option<Sweep>,
     pub watches: Watches,
+    pub watched: Watched,
     /// How often dirty blocks had been lost when anybody was told last.
     pub told: u64,
     pub tidying: bool,
@@ -215,6 +218,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         loans: BTreeMap::new(),
         sweep: None,
         watches: Watches::default(),
+        watched: Watched::default(),
         told: 0,
         tidying: true,
         root: at == "/",
@@ -330,6 +334,7 @@ impl Volume {
                 self.slots.put(number, Client::Busy(busy));
             }
             Client::Watcher => self.heard(number),
+            Client::Changes(channel) => self.changes(number, channel),
             Client::Syncing(_, at) => {
                 self.syncs.retain(|n| *n != number);
                 if let Some(sweep) = &mut self.sweep {
@@ -375,6 +380,9 @@ impl Volume {
         let at = At { lost, ..at };
         let short = |endpoint| (FileFault::NoResources, endpoint);
         let is_file = FileStart::matches(&endpoint);
+        if kind == Kind::Directory && changes::Start::matches(&endpoint) {
+            return self.open_changes(origin, at.node, endpoint);
+        }
         let refused = match kind {
             Kind::File if !is_file => Some(FileFault::NotDirectory),
             Kind::Directory if is_file => Some(FileFault::IsDirectory),
@@ -420,8 +428,8 @@ impl Volume {
     fn in_use(&self) -> bool {
         let mut clients = self.slots.numbers().filter_map(|n| self.slots.get(n));
         let own = |client: &Client| {
-            use Client::{Alarm, Door, Lane, Watcher};
-            matches!(client, Alarm(_) | Door(_) | Lane(_) | Watcher)
+            use Client::{Alarm, Changes, Door, Lane, Watcher};
+            matches!(client, Alarm(_) | Changes(_) | Door(_) | Lane(_) | Watcher)
         };
         clients.any(|client| !own(client))
     }

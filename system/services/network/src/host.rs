@@ -38,6 +38,8 @@ const QUEUE: usize = BUSY + 4 * HOST_SOCKETS;
 const BUSY: usize = 1024;
 /// Bytes of windows beyond the least that all sockets may have together.
 pub const POOL: usize = 32 << 20;
+/// Bytes that are copied from block to block at a time: what lies between stays in the first cache.
+const COPIED: usize = 8 << 10;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
 
@@ -337,12 +339,18 @@ impl Host {
             return at;
         }
         socket.held = false;
-        let bytes = first(&mut self.bytes, HEAD + count);
         let head = Head::new(Op::Data, number, count as u32);
-        bytes[..HEAD].copy_from_slice(&head.encode());
-        block.read(at, &mut bytes[HEAD..]);
-        out.block.write(out.len, bytes);
-        out.len += HEAD + count;
+        let mut head = &head.encode()[..];
+        let (mut from, end) = (at, at + count);
+        while from < end {
+            let part = (end - from).min(COPIED);
+            let bytes = first(&mut self.bytes, head.len() + part);
+            bytes[..head.len()].copy_from_slice(head);
+            block.read(from, &mut bytes[head.len()..]);
+            out.block.write(out.len, bytes);
+            out.len += bytes.len();
+            (from, head) = (from + part, &[]);
+        }
         socket.credit -= count;
         at + count
     }

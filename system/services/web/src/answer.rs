@@ -74,11 +74,11 @@ impl Answer {
     #[must_use]
     pub fn new(status: u16, now: u64) -> Answer {
         let mut text = String::with_capacity(USUAL);
-        let (words, date) = (words(status), date::show(now));
-        let _ = write!(
-            text,
-            "HTTP/1.1 {status} {words}\r\nDate: {date}\r\nServer: Singularity\r\n"
-        );
+        let _ = write!(text, "HTTP/1.1 {status} ");
+        text.push_str(words(status));
+        text.push_str("\r\nDate: ");
+        text.push_str(&date::show(now));
+        text.push_str("\r\nServer: Singularity\r\n");
         Answer { status, text }
     }
 
@@ -86,6 +86,15 @@ impl Answer {
     #[must_use]
     pub fn header(mut self, name: &str, value: impl core::fmt::Display) -> Answer {
         let _ = write!(self.text, "{name}: {value}\r\n");
+        self
+    }
+
+    /// The same with a text as its value.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Answer {
+        for part in [name, ": ", value, "\r\n"] {
+            self.text.push_str(part);
+        }
         self
     }
 

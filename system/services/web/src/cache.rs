@@ -1,7 +1,8 @@
 //! Contents of small files that were asked for, so that they need not be read again.
 //!
 //! A content is used only for a file that is, when it is asked for, as it was when it was read: whoever
-//! asks brings the file's [`Stamp`], which the file system has given for this request.
+//! asks brings the file's [`Stamp`], which the file system has given for this request; or the [`Moment`] in
+//! which somebody else has, and since which nothing has changed.
 //!
 //! Invariants:
 //! - Contents and what is kept beside them take at most the bytes that were granted.
@@ -11,6 +12,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
+use sing_sdk::fs::Moment;
 
 /// What is kept beside a content, reckoned generously.
 const BESIDE: usize = 256;
@@ -47,8 +49,21 @@ impl Stamp {
 struct Entry {
     stamp: Stamp,
     content: Arc<[u8]>,
+    /// When the file was found in that state.
+    sure: Option<Moment>,
     /// Whether it was asked for since it was last looked at.
     used: bool,
+}
+
+/// A content that is kept, with the state of the file that it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The state.
+    pub stamp: Stamp,
+    /// The content.
+    pub content: Arc<[u8]>,
+    /// Whether the file is in that state; else only who finds it so may use the content.
+    pub sure: bool,
 }
 
 /// The contents, by names.
@@ -105,12 +120,24 @@ impl Cache {
         LARGEST.min(self.most / PART)
     }
 
-    /// What is kept under a name, with the state of the file that it is of: only who finds the file
-    /// in that state may use it.
-    pub fn look(&mut self, name: &str) -> Option<(Stamp, Arc<[u8]>)> {
+    /// What is kept under a name. `moment`: since when nothing has changed.
+    pub fn look(&mut self, name: &str, moment: Option<Moment>) -> Option<Kept> {
         let entry = self.entries.get_mut(name)?;
         entry.used = true;
-        Some((entry.stamp, Arc::clone(&entry.content)))
+        Some(Kept {
+            stamp: entry.stamp,
+            content: Arc::clone(&entry.content),
+            sure: moment.is_some() && entry.sure == moment,
+        })
+    }
+
+    /// A file was found in a state, by who had asked for the moment before.
+    pub fn confirm(&mut self, name: &str, stamp: &Stamp, moment: Moment) {
+        if let Some(entry) = self.entries.get_mut(name)
+            && entry.stamp == *stamp
+        {
+            entry.sure = Some(moment);
+        }
     }
 
     /// The content of a file that is as `stamp` says.
@@ -133,6 +160,7 @@ impl Cache {
         let entry = Entry {
             stamp,
             content,
+            sure: None,
             // By nobody else than who reads it first.
             used: false,
         };
@@ -192,11 +220,16 @@ mod tests {
     fn a_content_is_that_of_the_state_that_is_asked_for() {
         let mut cache = Cache::new(MOST);
         let now = stamp(1, 7);
-        assert!(cache.look("a").is_none() && cache.find("a", &now).is_none());
+        assert!(cache.look("a", None).is_none() && cache.find("a", &now).is_none());
         cache.keep("a", now, b"content".as_slice().into());
         assert_eq!(cache.find("a", &now).as_deref(), Some(&b"content"[..]));
         let content: Arc<[u8]> = b"content".as_slice().into();
-        assert_eq!(cache.look("a"), Some((now, content)));
+        let kept = Kept {
+            stamp: now,
+            content,
+            sure: false,
+        };
+        assert_eq!(cache.look("a", None), Some(kept));
         for other in [
             stamp(2, 7),
             stamp(1, 8),
@@ -209,7 +242,30 @@ mod tests {
         cache.keep("a", stamp(1, 8), b"new".as_slice().into());
         assert!(cache.find("a", &now).is_none());
         assert_eq!(cache.find("a", &stamp(1, 8)).as_deref(), Some(&b"new"[..]));
-        assert!(cache.look(&packed("a")).is_none() && packed("a") != packed("b"));
+        assert!(cache.look(&packed("a"), None).is_none() && packed("a") != packed("b"));
+    }
+
+    #[test]
+    fn a_content_is_sure_in_the_moment_in_which_its_file_was_found() {
+        let mut cache = Cache::new(MOST);
+        let [first, second] = [Moment::unique(), Moment::unique()];
+        let sure = |cache: &mut Cache, moment| cache.look("a", moment).map(|kept| kept.sure);
+        cache.confirm("a", &stamp(1, 7), first);
+        assert_eq!(sure(&mut cache, Some(first)), None);
+        cache.keep("a", stamp(1, 7), b"content".as_slice().into());
+        // Nobody has found it so since it was read.
+        assert_eq!(sure(&mut cache, Some(first)), Some(false));
+        cache.confirm("a", &stamp(1, 8), first);
+        assert_eq!(sure(&mut cache, Some(first)), Some(false));
+        cache.confirm("a", &stamp(1, 7), first);
+        assert_eq!(sure(&mut cache, Some(first)), Some(true));
+        assert_eq!(sure(&mut cache, Some(second)), Some(false));
+        assert_eq!(sure(&mut cache, None), Some(false));
+        // Another content is as little sure as the first was.
+        cache.keep("a", stamp(1, 8), b"new".as_slice().into());
+        assert_eq!(sure(&mut cache, Some(first)), Some(false));
+        cache.confirm("a", &stamp(1, 7), first);
+        assert_eq!(sure(&mut cache, Some(first)), Some(false));
     }
 
     #[test]
@@ -260,11 +316,11 @@ mod tests {
         let mut cache = Cache::new(MOST);
         assert!(cache.takes(MOST as u64 / 64) && !cache.takes(MOST as u64 / 64 + 1));
         cache.keep("a", stamp(1, 1), vec![0; MOST / 64].into());
-        assert!(cache.look("a").is_none());
+        assert!(cache.look("a", None).is_none());
         let largest = Cache::new(64 << 20);
         assert!(largest.takes(256 << 10) && !largest.takes((256 << 10) + 1));
         let mut none = Cache::new(0);
         none.keep("a", stamp(1, 1), vec![].into());
-        assert!(none.look("a").is_none() && !none.takes(1));
+        assert!(none.look("a", None).is_none() && !none.takes(1));
     }
 }

@@ -2,18 +2,18 @@
 
 use crate::exchange;
 use crate::files;
-use crate::server::Server;
+use crate::root::Root;
+use crate::server::{Id, Server};
 use crate::trace::Trace;
 use crate::wire::{Lost, Wire};
 use core::net::IpAddr;
-use sing_sdk::fs::Directory;
 use sing_sdk::net::Connection;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
 use sing_sdk::time::{Timeout, uptime, utc};
 use web::answer::{self, Answer, Length};
-use web::head::{Fault, Head};
+use web::head::{Fault, Framing, Head};
 use web::pace::Pace;
 use web::requests::{Event, Requests};
 use web::target::Target;
@@ -37,7 +37,7 @@ pub struct Talk<'a> {
     pub requests: &'a mut Requests,
     pub head: Head,
     /// Its name in the log.
-    pub id: String,
+    pub id: Id,
     /// Whether the connection goes on behind the answer.
     pub stays: bool,
     /// Whether all of its body has come.
@@ -46,7 +46,7 @@ pub struct Talk<'a> {
     /// What is recorded of it.
     pub trace: Trace<'a>,
     /// The directory of files, once it is open.
-    pub root: &'a mut Option<Directory>,
+    pub root: &'a mut Option<Root>,
 }
 
 /// What comes at the beginning of a request.
@@ -94,7 +94,7 @@ pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr)
             peer,
             wire: &mut wire,
             requests: &mut requests,
-            trace: Trace::begin(server.spans.as_ref(), &head, peer, &id),
+            trace: Trace::begin(server.spans.as_ref(), &head, peer, id),
             id,
             stays,
             is_whole: false,
@@ -166,7 +166,7 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
             && (!leaves || server.is_stopping())
             && let Some(block) = wire.take()
         {
-            requests.feed(&block.to_vec());
+            requests.feed_with(block.len(), |room| block.block().read(0, room));
         } else if leaves {
             return match begun {
                 true => Heard::Leave,
@@ -212,12 +212,17 @@ impl Talk<'_> {
         if !self.is_whole && self.head.expects {
             return Ok(false);
         }
+        // Most requests have no body, of which the end is all that comes.
+        if !self.is_whole && self.head.framing == Framing::Length(0) {
+            self.is_whole = matches!(self.requests.event(), Ok(Some(Event::End)));
+        }
+        if !self.stays || self.is_whole {
+            return Ok(self.stays);
+        }
         let mut passed = 0;
         let pace = Pace::new(uptime());
-        if self.stays && !self.is_whole {
-            // The answer is given: who only holds the connection now keeps nobody out.
-            self.server.slots.waits(self.slot);
-        }
+        // The answer is given: who only holds the connection now keeps nobody out.
+        self.server.slots.waits(self.slot);
         while self.stays && !self.is_whole {
             match self.requests.event() {
                 Ok(Some(Event::Content(content))) => passed += content.len() as u64,
@@ -284,7 +289,8 @@ impl Talk<'_> {
         }
         match self.wire.take() {
             Some(block) => {
-                self.requests.feed(&block.to_vec());
+                self.requests
+                    .feed_with(block.len(), |room| block.block().read(0, room));
                 Ok(())
             }
             None => Err(Lost::Over),

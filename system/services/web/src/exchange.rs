@@ -235,8 +235,8 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
 
 /// Answers that the program has not, with the name under which the log has the reason.
 fn failed(talk: &mut Talk<'_>, status: u16, reason: &str) -> Result<(), Lost> {
-    let page = answer::page(status, reason, Some(&talk.id));
-    let answer = talk.head(status).header("X-Request-Id", &talk.id);
+    let page = answer::page(status, reason, Some(&talk.id.to_string()));
+    let answer = talk.head(status).header("X-Request-Id", talk.id);
     talk.text(answer, &page)
 }
 
@@ -446,7 +446,7 @@ impl Exchange<'_, '_> {
         let unread = bodiless || head.method == "HEAD";
         self.answer = (!unread).then_some(body);
         let answer = self.talk.head(status).lines(&given.lines);
-        let answer = answer.header("X-Request-Id", &self.talk.id);
+        let answer = answer.header("X-Request-Id", self.talk.id);
         self.begun = Some(self.length);
         self.talk.begin(answer, self.length)?;
         if unread {

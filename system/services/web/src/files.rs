@@ -1,10 +1,12 @@
 //! Requests for files: those below one directory and no others. Names are the file system's affair,
 //! which lets nobody out of a directory; the path has no part that would lead there either.
 //!
-//! Small ones are kept in memory (`web::cache`), and sent from there when the file system says, for
-//! each request, that they are as they were: one message in the place of four.
+//! Small ones are kept in memory (`web::cache`), and sent from there when they are as they were: the file
+//! system says so for each request, one message in the place of four; or it has said so once, and that
+//! it would tell of any change, of which nothing has come (`root.rs`).
 
 use crate::connection::Talk;
+use crate::root::Root;
 use crate::wire::Lost;
 use alloc::sync::Arc;
 use sing_sdk::fs::File;
@@ -37,14 +39,8 @@ enum Content {
 struct Found {
     /// Its path below the directory of files.
     path: String,
-    attributes: FileAttributes,
+    stamp: Stamp,
     content: Content,
-}
-
-impl Found {
-    fn stamp(&self) -> Stamp {
-        stamp(&self.attributes)
-    }
 }
 
 fn stamp(attributes: &FileAttributes) -> Stamp {
@@ -74,13 +70,16 @@ pub fn answer(talk: &mut Talk<'_>, target: &Target) -> Result<(), Lost> {
         }
     }
     let begin = talk.trace.now();
-    let found = find(talk, target);
+    let mut asked = true;
+    let found = find(talk, target, &mut asked);
     let (path, error) = match &found {
         Ok(At::File(found)) => (Some(found.path.as_str()), None),
         Ok(At::Directory) => (None, None),
         Err(error) => (None, Some(error)),
     };
-    talk.trace.file("open", begin, path, error);
+    if asked {
+        talk.trace.file("open", begin, path, error);
+    }
     match found {
         Ok(At::File(found)) => {
             let name = target.parts.last().filter(|_| !target.directory);
@@ -103,46 +102,60 @@ pub fn answer(talk: &mut Talk<'_>, target: &Target) -> Result<(), Lost> {
     }
 }
 
-fn find(talk: &mut Talk<'_>, target: &Target) -> Result<At, Error> {
-    match look(talk, target) {
+/// Finds what is asked for; `asked`: whether the file system was asked for it.
+fn find(talk: &mut Talk<'_>, target: &Target, asked: &mut bool) -> Result<At, Error> {
+    match look(talk, target, asked) {
         // The file system was started again: its successor knows the path, too.
         Err(Error::Closed) => {
             *talk.root = None;
-            look(talk, target)
+            look(talk, target, asked)
         }
         found => found,
     }
 }
 
-fn look(talk: &mut Talk<'_>, target: &Target) -> Result<At, Error> {
-    if talk.root.is_none() {
-        *talk.root = Some(talk.server.root()?);
-    }
-    let root = talk.root.as_mut().ok_or(Error::Closed)?;
+fn look(talk: &mut Talk<'_>, target: &Target, asked: &mut bool) -> Result<At, Error> {
     let path = match (target.directory, target.path()) {
         (false, path) => path,
         (true, path) if path.is_empty() => INDEX.into(),
         (true, path) => format!("{path}/{INDEX}"),
     };
-    let kept = talk.server.cache.lock().look(&path);
-    if let Some((of, content)) = kept {
-        let attributes = root.attributes(&path)?;
-        if stamp(&attributes) == of {
-            let content = Content::Kept(content);
+    // It is asked for before anything else is: what is found out behind that holds as long as it does.
+    let moment = match talk.root {
+        Some(root) => talk.server.watch.moment(root),
+        None => {
+            *talk.root = Some(Root::new(talk.server.root()?));
+            None
+        }
+    };
+    let root = talk.root.as_mut().ok_or(Error::Closed)?;
+    let kept = talk.server.cache.lock().look(&path, moment);
+    if let Some(kept) = kept {
+        *asked = !kept.sure;
+        let as_it_was = kept.sure || {
+            let known = stamp(&root.directory.attributes(&path)?) == kept.stamp;
+            if known && let Some(moment) = moment {
+                let mut cache = talk.server.cache.lock();
+                cache.confirm(&path, &kept.stamp, moment);
+            }
+            known
+        };
+        if as_it_was {
+            let (stamp, content) = (kept.stamp, Content::Kept(kept.content));
             return Ok(At::File(Found {
                 path,
-                attributes,
+                stamp,
                 content,
             }));
         }
     }
-    match root.open_file(&path) {
+    match root.directory.open_file(&path) {
         Ok(mut file) => {
-            let attributes = file.attributes()?;
+            let stamp = stamp(&file.attributes()?);
             let content = Content::File(file);
             Ok(At::File(Found {
                 path,
-                attributes,
+                stamp,
                 content,
             }))
         }
@@ -153,7 +166,7 @@ fn look(talk: &mut Talk<'_>, target: &Target) -> Result<At, Error> {
 
 /// Reads a small file that is asked for as a whole into memory, and keeps it there.
 fn read(talk: &mut Talk<'_>, found: &mut Found) -> Result<(), Error> {
-    let (before, size) = (found.stamp(), found.attributes.bytes);
+    let (before, size) = (found.stamp, found.stamp.bytes);
     let Content::File(file) = &mut found.content else {
         return Ok(());
     };
@@ -181,26 +194,29 @@ fn send(
     mut found: Found,
     (kind, packs): (&'static str, bool),
 ) -> Result<(), Lost> {
-    let Stamp { id, modified, .. } = found.stamp();
-    let size = found.attributes.bytes;
+    let Stamp {
+        id,
+        modified,
+        bytes: size,
+        ..
+    } = found.stamp;
     let packs = packs && (packed::LEAST..=packed::MOST).contains(&size);
     let plain = format!("\"{id:x}-{size:x}-{modified:x}\"");
-    let modified = (modified / NANOS).min(utc().as_secs());
+    let now = utc().as_secs();
+    let modified = (modified / NANOS).min(now);
     let takes = conditions::takes_gzip(&talk.head) && talk.head.list("range").is_none();
     // Who has the file as it is need not get it in another form.
     let wants = packs && takes && !conditions::name_tag(&talk.head, &plain);
-    let mut tag = match wants {
-        true => format!("{}-gzip\"", plain.trim_end_matches('"')),
-        false => plain.clone(),
-    };
+    let packed = wants.then(|| format!("{}-gzip\"", plain.trim_end_matches('"')));
+    let mut tag = packed.as_ref().unwrap_or(&plain).as_str();
     // Before any work is done for the content.
     let what = conditions::answer(
         &talk.head,
         State {
-            tag: &tag,
+            tag,
             modified,
             bytes: size,
-            now: utc().as_secs(),
+            now,
         },
     );
     // Also for who asks for the head alone of what has to be packed: it would be packed each time.
@@ -211,7 +227,7 @@ fn send(
     if wants && what == What::Whole {
         content = pack(talk, &mut found);
         if content.is_none() {
-            tag = plain;
+            tag = &plain;
         }
     }
     let status = match what {
@@ -227,23 +243,23 @@ fn send(
             return talk.text(answer, &page);
         }
     };
-    let mut answer = talk.head(status).header("ETag", &tag);
-    answer = answer.header("Last-Modified", date::show(modified));
+    let mut answer = Answer::new(status, now).with("ETag", tag);
+    answer = answer.with("Last-Modified", &date::show(modified));
     if packs {
-        answer = answer.header("Vary", "Accept-Encoding");
+        answer = answer.with("Vary", "Accept-Encoding");
     }
     if status == 304 {
         talk.begin(answer, Length::None)?;
         return talk.wire.settle(talk.pace, 0);
     }
     answer = answer
-        .header("Content-Type", kind)
-        .header("X-Content-Type-Options", "nosniff");
+        .with("Content-Type", kind)
+        .with("X-Content-Type-Options", "nosniff");
     if let Some(content) = content {
-        answer = answer.header("Content-Encoding", "gzip");
+        answer = answer.with("Content-Encoding", "gzip");
         return send_packed(talk, answer, &content);
     }
-    answer = answer.header("Accept-Ranges", "bytes");
+    answer = answer.with("Accept-Ranges", "bytes");
     let (from, to) = match what {
         What::Part(first, last) => {
             answer = answer.header("Content-Range", format!("bytes {first}-{last}/{size}"));
@@ -310,7 +326,7 @@ fn send_bytes(talk: &mut Talk<'_>, mut rest: &[u8]) -> Result<(), Lost> {
 
 /// A file's content, packed; `None` if that does not pay.
 fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
-    let (stamp, size) = (found.stamp(), found.attributes.bytes);
+    let (stamp, size) = (found.stamp, found.stamp.bytes);
     let name = cache::packed(&found.path);
     let is_kept = matches!(found.content, Content::Kept(_));
     let kept = talk.server.cache.lock().find(&name, &stamp);

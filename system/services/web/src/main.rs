@@ -21,6 +21,7 @@ mod exchange;
 mod files;
 mod grants;
 mod pool;
+mod root;
 mod server;
 mod service;
 mod sink;

@@ -54,11 +54,18 @@ impl Requests {
 
     /// Takes bytes that have come.
     pub fn feed(&mut self, bytes: &[u8]) {
+        self.feed_with(bytes.len(), |room| room.copy_from_slice(bytes));
+    }
+
+    /// Takes so many bytes that have come, which are copied to where they are kept.
+    pub fn feed_with(&mut self, count: usize, copy: impl FnOnce(&mut [u8])) {
         if self.used > 0 {
             self.bytes.drain(..self.used);
             self.used = 0;
         }
-        self.bytes.extend_from_slice(bytes);
+        let at = self.bytes.len();
+        self.bytes.resize(at + count, 0);
+        copy(&mut self.bytes[at..]);
     }
 
     /// Bytes that have come and belong to no event yet.

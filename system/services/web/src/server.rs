@@ -2,10 +2,12 @@
 
 use crate::connection;
 use crate::pool::Pool;
+use crate::root::Watch;
 use crate::slots::Slots;
 use crate::spans::Spans;
 use crate::storage;
 use alloc::sync::Arc;
+use core::fmt;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
@@ -28,6 +30,16 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Between two looks whether all requests have been answered.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// The name of a request, which is written only where it is shown.
+#[derive(Clone, Copy)]
+pub struct Id(u32);
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", process::id(), self.0)
+    }
+}
+
 pub struct Server {
     pub config: Config,
     pub slots: Slots,
@@ -36,6 +48,8 @@ pub struct Server {
     pub packing: Mutex<()>,
     /// Small files that were asked for.
     pub cache: Mutex<Cache>,
+    /// What tells that they are as they were.
+    pub watch: Watch,
     /// On their way to a collector, if one is named.
     pub spans: Option<Spans>,
     names: Mutex<Names>,
@@ -66,6 +80,7 @@ impl Server {
             pools,
             packing: Mutex::new(()),
             cache: Mutex::new(Cache::new(config.cache)),
+            watch: Watch::new(),
             spans,
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
@@ -93,9 +108,8 @@ impl Server {
     }
 
     /// A name for the next request, in the log and for the client.
-    pub fn next_id(&self) -> String {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        format!("{}-{number}", process::id())
+    pub fn next_id(&self) -> Id {
+        Id(self.requests.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub fn is_stopping(&self) -> bool {

@@ -30,6 +30,11 @@ impl Sink {
         matches!(self, Sink::Gone)
     }
 
+    /// Whether the reader has answered already, so that nobody need wait for it.
+    pub fn has_come(&self) -> bool {
+        matches!(self, Sink::Waiting(pipe) if pipe.is_ready())
+    }
+
     /// Moves a block to the reader, if there is one and it is ready: the caller has looked.
     pub fn send(&mut self, block: Vector<u8>) {
         *self = match core::mem::replace(self, Sink::Gone) {

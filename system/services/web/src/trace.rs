@@ -5,6 +5,7 @@
 //! - A request of which nothing is recorded makes no span and asks for no time.
 //! - A request has at most so many spans, and each a bounded size.
 
+use crate::server::Id;
 use crate::spans::Spans;
 use crate::wire::Lost;
 use core::net::IpAddr;
@@ -63,7 +64,7 @@ fn context(head: &Head) -> Option<Context> {
 impl<'a> Trace<'a> {
     /// Of a request that begins now. Nothing if no collector is named, or whoever has made the request
     /// does not record it.
-    pub fn begin(of: Option<&'a Spans>, head: &Head, peer: IpAddr, id: &str) -> Trace<'a> {
+    pub fn begin(of: Option<&'a Spans>, head: &Head, peer: IpAddr, id: Id) -> Trace<'a> {
         let Some(of) = of else {
             return Trace(None);
         };
@@ -82,7 +83,7 @@ impl<'a> Trace<'a> {
             ("url.path", Value::Text(text(path))),
             ("network.protocol.version", Value::Text(version.into())),
             ("client.address", Value::Text(peer.to_string())),
-            ("singularity.request.id", Value::Text(id.into())),
+            ("singularity.request.id", Value::Text(id.to_string())),
         ];
         if let Some(query) = query {
             attributes.push(("url.query", Value::Text(text(query))));

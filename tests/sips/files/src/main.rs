@@ -8,6 +8,7 @@ extern crate alloc;
 
 mod basic;
 mod bench;
+mod changes;
 mod copies;
 mod faults;
 mod flood;
@@ -48,6 +49,7 @@ fn main(Arguments { part, at }: Arguments) -> i32 {
                 .iter()
                 .chain(names::ALL)
                 .chain(watching::ALL)
+                .chain(changes::ALL)
                 .copied(),
         ),
         "volumes" => checks::run("filetest", volumes::ALL.iter().copied()),

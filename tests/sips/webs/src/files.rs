@@ -2,9 +2,12 @@
 //! lines, `docs/index.html`, `large.bin`, and links to `a.txt` and out of the directory.
 
 use crate::Tally;
-use crate::client::{Answer, ask, get};
+use crate::client::{Answer, Client, ask, get};
+use core::time::Duration;
+use sing_sdk::fs::{Directory, Options};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::thread;
 
 /// Asks with further headers.
 fn with(names: &mut Names, port: u16, request: &str, headers: &str) -> Result<Answer, Error> {
@@ -58,6 +61,7 @@ pub fn check(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Erro
     tally.is("OPTIONS", options.status == 204, &options);
     large(names, port, tally)?;
     packed(names, port, tally, &whole)?;
+    changed(names, port, tally)?;
     parts(names, port, tally, &whole)
 }
 
@@ -69,6 +73,99 @@ fn large(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
         &large,
     );
     Ok(())
+}
+
+/// Where the test has put the files.
+const ROOT: &str = "/web";
+/// What is kept in memory has not changed for so long.
+const SETTLED: Duration = Duration::from_millis(2200);
+/// How often a file is asked for, and the pauses between, so that it is sent from memory without a question.
+const TIMES: usize = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A file, how it is changed, and what it has then; nothing for one that is gone.
+type Change = (
+    &'static str,
+    fn(&mut Directory) -> Result<(), Error>,
+    &'static [u8],
+);
+
+const CHANGES: &[Change] = &[
+    (
+        "written",
+        |d| {
+            d.open_with("changing/written", Options::write())?
+                .write_at(0, b"later")
+        },
+        b"later",
+    ),
+    (
+        "longer",
+        |d| {
+            d.open_with("changing/longer", Options::write())?
+                .append(b"!")
+        },
+        b"first!",
+    ),
+    (
+        "shorter",
+        |d| {
+            d.open_with("changing/shorter", Options::write())?
+                .set_size(2)
+        },
+        b"fi",
+    ),
+    (
+        "replaced",
+        |d| d.rename("changing/other", "changing/replaced"),
+        b"other",
+    ),
+    ("removed", |d| d.remove("changing/removed"), b""),
+    // The paths of all lead elsewhere.
+    ("moved", |d| d.rename("changing", "changed"), b""),
+];
+
+/// A file that is sent from memory is sent as it is as soon as whoever has changed it knows that, also
+/// over a connection that has had it before.
+fn changed(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
+    let mut root = Directory::open(names, ROOT)?;
+    root.make_directory("changing")?;
+    for name in [
+        "written", "longer", "shorter", "replaced", "removed", "moved", "other",
+    ] {
+        let content: &[u8] = if name == "other" { b"other" } else { b"first" };
+        let mut file = root.open_with(&format!("changing/{name}"), Options::create_new())?;
+        file.write_at(0, content)?;
+    }
+    thread::sleep(SETTLED);
+    let mut client = Client::open(names, port)?;
+    let mut get = |name: &str| -> Result<Answer, Error> {
+        let text = format!("GET /changing/{name} HTTP/1.1\r\nHost: x\r\n\r\n");
+        client.send(text.as_bytes())?;
+        Ok(client.answer(false))
+    };
+    for (name, change, after) in CHANGES {
+        for _ in 0..TIMES {
+            let before = get(name)?;
+            tally.is(
+                name,
+                before.status == 200 && before.body == b"first",
+                &before,
+            );
+            thread::sleep(PAUSE);
+        }
+        change(&mut root)?;
+        let now = get(name)?;
+        let good = match after {
+            [] => now.status == 404,
+            after => now.status == 200 && now.body == *after,
+        };
+        tally.is(&format!("{name} meanwhile"), good, &now);
+    }
+    for name in ["written", "longer", "shorter", "replaced", "moved"] {
+        root.remove(&format!("changed/{name}"))?;
+    }
+    root.remove_directory("changed")
 }
 
 fn packed(names: &mut Names, port: u16, tally: &mut Tally, whole: &Answer) -> Result<(), Error> {

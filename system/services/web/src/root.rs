@@ -1,0 +1,111 @@
+//! The directory of files as a connection has it, and what is known of changes below it.
+//!
+//! Each connection opens the directory anew, so that it serves what is at its path then. Of changes the file
+//! system tells over one channel for all connections, which is of one directory: a connection that has
+//! another one open asks for each request.
+//!
+//! Invariant: a connection gets a [`Moment`] only of the directory that it has open itself.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use sing_sdk::fs::{Changes, Directory, Moment};
+use sing_sdk::sync::Mutex;
+use sing_sdk::time::uptime;
+
+/// Between two questions to be told of the next change: a file system that is written to all the time is not
+/// asked each time.
+const PAUSE: Duration = Duration::from_millis(20);
+
+enum Which {
+    /// It was not asked for: a connection for one request has no use for it.
+    Unknown,
+    /// The file system does not say.
+    None,
+    Of((u64, u64)),
+}
+
+/// The directory of files.
+pub struct Root {
+    pub directory: Directory,
+    which: Which,
+}
+
+/// The channel over which the file system tells of changes.
+pub struct Watch {
+    watching: Mutex<Watching>,
+    /// A connection asks which directory it has open: one does at a time, as each takes a channel for it,
+    /// of which the file system has few.
+    asking: AtomicBool,
+}
+
+struct Watching {
+    changes: Option<Changes>,
+    /// When it may be asked again.
+    next: Duration,
+}
+
+impl Root {
+    pub fn new(directory: Directory) -> Root {
+        Root {
+            directory,
+            which: Which::Unknown,
+        }
+    }
+}
+
+impl Watch {
+    /// Of nothing yet.
+    pub const fn new() -> Watch {
+        Watch {
+            watching: Mutex::new(Watching {
+                changes: None,
+                next: Duration::ZERO,
+            }),
+            asking: AtomicBool::new(false),
+        }
+    }
+
+    /// The moment of which it is sure that nothing has changed since below a connection's directory. The
+    /// connection has asked for a file before.
+    pub fn moment(&self, root: &mut Root) -> Option<Moment> {
+        if let Which::Unknown = root.which
+            && !self.asking.swap(true, Ordering::Relaxed)
+        {
+            root.which = match root.directory.changes() {
+                Ok(changes) => {
+                    let of = changes.of();
+                    self.offer(changes);
+                    Which::Of(of)
+                }
+                Err(_) => Which::None,
+            };
+            self.asking.store(false, Ordering::Relaxed);
+        }
+        let Which::Of(of) = root.which else {
+            return None;
+        };
+        let mut watching = self.watching.lock();
+        let changes = watching.changes.as_mut().filter(|own| own.of() == of)?;
+        let moment = changes.moment();
+        if moment.is_none() {
+            let now = uptime();
+            if now >= watching.next {
+                watching.next = now + PAUSE;
+                if let Some(changes) = &mut watching.changes {
+                    changes.watch();
+                }
+            }
+        }
+        moment
+    }
+
+    /// A further channel, in the place of one that has gone or is of another directory: the newest
+    /// connection is right about what is at the path.
+    fn offer(&self, further: Changes) {
+        let mut watching = self.watching.lock();
+        let own = watching.changes.as_ref();
+        if own.is_none_or(|own| own.is_gone() || own.of() != further.of()) {
+            watching.changes = Some(further);
+        }
+    }
+}
