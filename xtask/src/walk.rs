@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files below a folder, sorted by path. Folders that `enters` refuses are left out, and so is what links lead to.
+/// The files below a folder, sorted by path. Folders that `enters` refuses are left out, and so are links to
+/// folders.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -18,7 +19,9 @@ pub fn files(folder: &Path, enters: impl Fn(&Path) -> bool) -> Result<Vec<PathBu
             let entry = entry.with_context(unread)?;
             let path = entry.path();
             if !entry.file_type().with_context(unread)?.is_dir() {
-                found.push(path);
+                if !path.is_dir() {
+                    found.push(path);
+                }
             } else if enters(&path) {
                 folders.push(path);
             }
@@ -51,8 +54,9 @@ mod tests {
             fs::write(root.join(folder).join("x.rs"), "").unwrap();
         }
         std::os::unix::fs::symlink("a", root.join("linked")).unwrap();
+        std::os::unix::fs::symlink("a/b/x.rs", root.join("other")).unwrap();
         let found = files(&root, is_written).unwrap();
-        let wanted = ["a/b/x.rs", "linked"].map(|name| root.join(name));
+        let wanted = ["a/b/x.rs", "other"].map(|name| root.join(name));
         assert_eq!(found, wanted);
         assert!(is(&found[0], "rs") && !is(&found[1], "rs"));
         fs::remove_dir_all(&root).unwrap();

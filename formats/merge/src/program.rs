@@ -26,7 +26,7 @@ pub(crate) struct Program<'a> {
 pub(crate) struct Entries {
     /// Those before all others, in their order.
     pub first: Vec<u32>,
-    /// `_start` or `_initialize`.
+    /// The function without a name, `_start` or `_initialize`.
     pub begin: Option<u32>,
     /// That of `wasi:cli/run`.
     pub run: Option<u32>,

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -124,18 +124,19 @@ impl Image<'_> {
     }
 
     fn read(path: &Path) -> io::Result<Image<'static>> {
-        // Asked before it is opened: to open a pipe waits for somebody who writes.
-        let about = std::fs::metadata(path)?;
+        // To open a pipe waits for somebody who writes, otherwise.
+        let mut how = File::options();
+        how.read(true).custom_flags(libc::O_NONBLOCK);
+        let mut file = how.open(path)?;
+        let about = file.metadata()?;
         if about.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let none =
-            || io::Error::other("not a system image; `sing image` or `sing build` makes one");
         if !about.is_file() {
-            return Err(none());
+            return Err(io::Error::other(
+                "it is a pipe or a device; a system image is a file",
+            ));
         }
-        let mut file = File::open(path)?;
-        let about = file.metadata()?;
         let own = rustix::process::geteuid().as_raw();
         if about.uid() != own && about.uid() != 0 {
             return Err(io::Error::other(
@@ -158,7 +159,9 @@ impl Image<'_> {
             return Err(io::Error::other(other.message));
         }
         if !is_of_any_version(&bytes) {
-            return Err(none());
+            return Err(io::Error::other(
+                "not a system image; `sing image` or `sing build` makes one",
+            ));
         }
         file.take(MOST_BYTES).read_to_end(&mut bytes)?;
         Ok(Image(bytes.into()))

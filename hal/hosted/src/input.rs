@@ -52,6 +52,12 @@ fn is_all_there() -> bool {
     })
 }
 
+/// Whether standard input is a terminal, or was one, or another device that gives characters.
+fn is_device() -> bool {
+    let kind = fstat(stdin()).map(|about| FileType::from_raw_mode(about.st_mode));
+    kind == Ok(FileType::CharacterDevice)
+}
+
 impl Input {
     /// Starts the watcher, which will send `signal` to the calling thread, from [`Input::watch`]
     /// on; but not for a file in which all input is there, if the system reads before it waits
@@ -124,11 +130,12 @@ impl Input {
                 Err(Errno::AGAIN) => break,
                 end => {
                     self.ended.store(true, SeqCst);
-                    // A terminal that is gone comes to the same as the end.
-                    return end.map(|_| None).or_else(|error| match error {
-                        Errno::IO => Ok(None),
-                        other => Err(other),
-                    });
+                    return match end {
+                        // A terminal that is gone comes to the same as the end.
+                        Err(Errno::IO) if is_device() => Ok(None),
+                        Err(error) => Err(error),
+                        Ok(_) => Ok(None),
+                    };
                 }
             }
         }

@@ -73,10 +73,10 @@ impl Serve {
             }
             "memory" => {
                 // All that the web server and its programs have together.
-                let least = 1 << 20..=1 << 30;
+                let least = 4 << 20..=1 << 30;
                 let bytes = size(value).filter(|bytes| least.contains(bytes));
                 self.program.budget =
-                    Some(bytes.ok_or_else(|| wants("a size such as 64M, from 1M to 1G"))?);
+                    Some(bytes.ok_or_else(|| wants("a size such as 64M, from 4M to 1G"))?);
             }
             "body" => {
                 let bytes = size(value).filter(|bytes| *bytes <= 1 << 40);

@@ -20,29 +20,31 @@ pub(super) fn may_name_a_test(root: &Path, filter: &str) -> bool {
         || is_mentioned(root, word)
 }
 
-/// The files that people have written, with their names. What cannot be read has no tests to name.
-fn written(root: &Path) -> Vec<(String, PathBuf)> {
-    let files = walk::files(root, walk::is_written).unwrap_or_default();
+/// The files that people have written, with their names; `None` where not all can be read.
+fn written(root: &Path) -> Option<Vec<(String, PathBuf)>> {
+    let files = walk::files(root, walk::is_written).ok()?;
     let named = files.into_iter().filter_map(|path| {
         let name = path.file_name()?.to_string_lossy().into_owned();
         Some((name, path))
     });
-    named.collect()
+    Some(named.collect())
 }
 
-/// Whether a file below this folder has the word in its name, or a Rust source in its text.
+/// Whether a file below this folder has the word in its name, or a Rust source in its text, or may have it as it
+/// cannot be read.
 fn is_mentioned(folder: &Path, word: &str) -> bool {
-    written(folder).iter().any(|(name, path)| {
+    let is_in = |(name, path): &(String, PathBuf)| {
         name.contains(word)
             || walk::is(path, "rs")
                 && std::fs::read_to_string(path).is_ok_and(|text| text.contains(word))
-    })
+    };
+    written(folder).is_none_or(|files| files.iter().any(is_in))
 }
 
 /// The names of tests that sources have: files of tests, and functions of Rust that are tests.
 fn all(root: &Path) -> BTreeSet<String> {
     let mut all: BTreeSet<String> = boot::names().into_iter().collect();
-    for (name, path) in written(root) {
+    for (name, path) in written(root).unwrap_or_default() {
         if let Some(stem) = name.strip_suffix(".test") {
             all.insert(stem.into());
         }

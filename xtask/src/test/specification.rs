@@ -86,7 +86,7 @@ fn exists(run: &Run, test: &str) -> Result<(), String> {
             let folder =
                 folder.ok_or_else(|| format!("`{test}`: there is no crate `{package}`"))?;
             let function = path.rsplit("::").next().unwrap_or(path);
-            has_function(&root.join(&folder.1), function)
+            has_function(&root.join(&folder.1), function).map_err(|e| format!("{e:#}"))?
         }
         _ => {
             return Err(format!(
@@ -102,12 +102,12 @@ fn exists(run: &Run, test: &str) -> Result<(), String> {
 }
 
 /// Whether a Rust file below a folder has this function.
-fn has_function(folder: &Path, name: &str) -> bool {
+fn has_function(folder: &Path, name: &str) -> Result<bool> {
     let wanted = format!("fn {name}(");
-    let files = walk::files(folder, walk::is_written).unwrap_or_default();
-    files.iter().any(|path| {
+    let files = walk::files(folder, walk::is_written)?;
+    Ok(files.iter().any(|path| {
         walk::is(path, "rs") && fs::read_to_string(path).is_ok_and(|text| text.contains(&wanted))
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 //!   doubted.
 
 mod call_dir;
+mod descriptors;
 mod disk;
 mod disk_thread;
 mod display;
@@ -200,7 +201,7 @@ impl Devices {
         if *sockets != HostSockets::None {
             let mut idle = None;
             let added = devices.add(|transport| {
-                let (model, its) = sockets::start(sockets.clone(), transport)?;
+                let (model, its) = sockets::start(sockets.clone(), directories.len(), transport)?;
                 idle = Some(its);
                 Ok(model)
             });

@@ -3,8 +3,8 @@
 //! Invariants:
 //! - Any bytes get an answer, which is no longer than there is room for; what a driver can make
 //!   large (fids, names, counts, messages) is bounded before anything is done.
-//! - Each fid has one descriptor, and each server of the process has a share of
-//!   [`MOST_DESCRIPTORS`] of its own, so that none takes those of another.
+//! - Each fid has one descriptor, and each server of the process has a share of its own, of
+//!   [`MOST_DESCRIPTORS`] or of more ([`more_fids`]), so that none takes those of another.
 //! - What is reached of the host is the business of `p9_files`.
 //! - [`Server::serve_at_once`] answers only what Linux has in memory: names in its cache, contents in
 //!   its page cache, and what it knows of files of a local file system. It has no effect on the
@@ -12,13 +12,13 @@
 //! - That a listing is at its end is found with its last entries, and answered once without asking
 //!   Linux: what comes to the directory between both requests may be in a listing or not.
 
+use super::descriptors;
 use super::p9_ahead::Ahead;
 use super::p9_files::{
     Entity, Opened, Patience, Root, is_named, kind, read, read_cached, read_link, which, write,
 };
 use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sing_p9::{
     DATA_HEAD, Entry, LONGEST_TARGET, NO_TAG, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, open,
     pack,
@@ -90,28 +90,23 @@ impl Fid {
     }
 }
 
-/// How many descriptors the process may have, up to so many.
-fn descriptors(wanted: u64) -> u64 {
-    let limit = getrlimit(Resource::Nofile);
-    let now = limit.current.unwrap_or(u64::MAX);
-    let wanted = wanted.min(limit.maximum.unwrap_or(u64::MAX));
-    if now >= wanted {
-        return now;
-    }
-    let raised = Rlimit {
-        current: Some(wanted),
-        maximum: limit.maximum,
-    };
-    match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => wanted,
-        Err(_) => now,
-    }
-}
-
 /// How many fids each of so many directories may have, of so many descriptors.
 pub(super) fn fids(descriptors: u64, directories: usize) -> usize {
     let each = descriptors.saturating_sub(OTHERS) / directories as u64;
     each.min(WANTED as u64) as usize
+}
+
+/// How many each of so many directories has where nobody is asked for more.
+fn share(directories: usize) -> usize {
+    FIDS.min(MOST_DESCRIPTORS / directories.max(1))
+}
+
+/// How many each of so many directories has of a system that has the process for itself: as far as Linux gives
+/// that descriptors for all of them.
+pub(super) fn more_fids(directories: usize) -> usize {
+    let directories = directories.max(1);
+    let have = descriptors::up_to(OTHERS + (WANTED * directories) as u64);
+    share(directories).max(fids(have, directories))
 }
 
 /// A server of one directory.
@@ -137,19 +132,16 @@ impl Server {
             root,
             fids: HashMap::new(),
             ahead: Ahead::default(),
-            most_fids: FIDS.min(MOST_DESCRIPTORS / directories.max(1)),
+            most_fids: share(directories),
             longest: MOST,
             most: 0,
             data: Vec::new(),
         }
     }
 
-    /// The same with more fids, as far as Linux gives a process descriptors for all directories. It is asked
-    /// for what the user may have without privileges.
+    /// The same with more fids ([`more_fids`]).
     pub(super) fn with_more_fids(self, directories: usize) -> Server {
-        let directories = directories.max(1);
-        let have = descriptors(OTHERS + (WANTED * directories) as u64);
-        let most_fids = self.most_fids.max(fids(have, directories));
+        let most_fids = more_fids(directories);
         Server { most_fids, ..self }
     }
 

@@ -27,10 +27,10 @@ use super::queue::{Chain, bytes};
 use super::sockets_host::{QUICK, Sockets};
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::Batch;
+use super::{descriptors, p9};
 use crate::signals;
 use crate::thread::{Kernel, quiet_thread};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sing_sockets::{BLOCK, DEVICE, RECEIVE, SEND};
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,8 +45,8 @@ const STACK: usize = 128 << 10;
 const WAITING: usize = 256 << 10;
 /// The most sockets.
 const MOST: u64 = 4096;
-/// Descriptors that are left to all else, directories among them.
-const OTHERS: u64 = 800;
+/// Descriptors that are left to all else but directories.
+const OTHERS: u64 = 160;
 /// Of the descriptors of a process that may have only few, the part that is for sockets.
 const PART: u64 = 8;
 /// How long the host may have something while the kernel is at work, before the thread looks.
@@ -172,23 +172,12 @@ impl Jobs {
     }
 }
 
-/// How many sockets there may be: Linux is asked for what the user may have without privileges.
-fn descriptors() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(u64::MAX);
-    let now = limit.current.unwrap_or(u64::MAX);
-    let wanted = most.min(MOST + OTHERS);
-    let mut have = now;
-    if now < wanted {
-        let raised = Rlimit {
-            current: Some(wanted),
-            maximum: limit.maximum,
-        };
-        if setrlimit(Resource::Nofile, raised).is_ok() {
-            have = wanted;
-        }
-    }
-    let left = have.saturating_sub(OTHERS).max(have / PART);
+/// How many sockets there may be beside so many directories of the host.
+fn most_sockets(directories: usize) -> usize {
+    let theirs = (directories * p9::more_fids(directories)).max(p9::MOST_DESCRIPTORS);
+    let others = OTHERS + theirs as u64;
+    let have = descriptors::up_to(MOST + others);
+    let left = have.saturating_sub(others).max(have / PART);
     left.min(MOST) as usize
 }
 
@@ -272,15 +261,16 @@ impl Idle {
     }
 }
 
-/// Starts the device's thread.
+/// Starts the device's thread. There are so many directories of the host beside it.
 pub(super) fn start(
     policy: HostSockets,
+    directories: usize,
     transport: &Arc<Transport>,
 ) -> Result<(Box<dyn Model>, Idle), SocketsError> {
     let refused = |error: rustix::io::Errno| SocketsError(error.into());
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let wake = eventfd(0, flags).map_err(refused)?;
-    let sockets = Sockets::new(policy, descriptors()).map_err(refused)?;
+    let sockets = Sockets::new(policy, most_sockets(directories)).map_err(refused)?;
     let host = Arc::clone(sockets.epoll());
     let jobs = Arc::new(Jobs::new(wake));
     let served = Arc::new(Mutex::new(Served {

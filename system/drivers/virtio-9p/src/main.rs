@@ -7,7 +7,8 @@
 //!
 //! Invariants:
 //! - No client can stop another: each has one request at a time, of a bounded size, and each origin
-//!   its share of what can be open, but for a system of one program. The host is waited for, by all of them, for a bounded time.
+//!   its share of what can be open, but for a system of one program. The host is waited for, by all of
+//!   them, for a bounded time.
 //! - A client that closes its channel, in any state, leaves nothing behind.
 #![no_std]
 #![no_main]

@@ -82,6 +82,8 @@ impl Volume {
                 break;
             }
         }
+        // A part of it may have been done.
+        self.changed();
         Err(fault)
     }
 

@@ -119,6 +119,8 @@ impl Volume {
         for writing in core::mem::take(&mut self.withheld) {
             self.undone(writing);
         }
+        // The disk may have done what nobody waits for any more.
+        self.changed();
     }
 
     /// The same for a request that is refused while a write of its file is withheld: it waits for the

@@ -122,6 +122,8 @@ pub struct Volume {
     pub watched: Watched,
     /// How often dirty blocks had been lost when anybody was told last.
     pub told: u64,
+    /// The same when those who watch for changes were told last.
+    seen_lost: u64,
     pub tidying: bool,
     /// It is mounted at the root of the name space.
     pub root: bool,
@@ -220,6 +222,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         watches: Watches::default(),
         watched: Watched::default(),
         told: 0,
+        seen_lost: 0,
         tidying: true,
         root: at == "/",
         names,
@@ -366,6 +369,11 @@ impl Volume {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }
         self.sync_in_steps();
+        // What the disk has lost is what it was before.
+        let lost = self.lost().count;
+        if core::mem::replace(&mut self.seen_lost, lost) != lost {
+            self.tell_changed();
+        }
     }
 
     /// Opens a node for an endpoint, as what it is.

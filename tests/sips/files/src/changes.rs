@@ -131,17 +131,23 @@ fn bounded() -> Check {
     // The file system serves on, and all are told.
     root.make_directory("a")?;
     let told = kept.iter_mut().filter_map(Changes::moment).count() == 0;
-    let some = kept.len() > 2;
-    kept.clear();
+    let count = kept.len();
     // Their room is there again as soon as their ends are seen, watched or not.
+    for changes in kept.iter_mut().step_by(2) {
+        watch(changes)?;
+    }
+    kept.clear();
     let until = uptime() + Duration::from_secs(5);
-    while root.changes().is_err() && uptime() < until {
-        sleep(Duration::from_millis(2));
+    while kept.len() < count && uptime() < until {
+        match root.changes() {
+            Ok(changes) => kept.push(changes),
+            Err(_) => sleep(Duration::from_millis(2)),
+        }
     }
     all(&[
         refused == Some(Error::NoResources),
-        some && told,
-        root.changes().is_ok(),
+        count > 2 && told,
+        kept.len() == count,
     ])
 }
 

@@ -20,9 +20,11 @@ type Service = ServiceContract::Exp<ServiceContract::Start>;
 type FileStart = FileContract::Exp<FileContract::Start>;
 type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
 
-/// Channels at a time: more than an ordinary program has descriptors. A server has as many fids as it
-/// likes, and refuses others.
-const CLIENTS: usize = 1152;
+/// Channels at a time. Each has two fids at most, and a server has 512, or fewer if there are many
+/// directories, and refuses others.
+const CLIENTS: usize = 192;
+/// The same where one program has all of them: more than an ordinary program has descriptors.
+const OF_ONE: usize = 1152;
 /// Those that each origin may have while there is room.
 const LEAST: usize = 8;
 
@@ -94,8 +96,11 @@ impl<T: Transport<Data = Block>> Server<T, Door> {
         lookup: NamespaceContract::Exp<NamespaceContract::Ready>,
         only: bool,
     ) -> Result<Self, Error> {
-        let least = if only { CLIENTS } else { LEAST };
-        let mut server = Self::new(session, least)?;
+        let (most, least) = match only {
+            true => (OF_ONE, OF_ONE),
+            false => (CLIENTS, LEAST),
+        };
+        let mut server = Self::new(session, most, least)?;
         let door = |e| Client::Door(Door::new(e));
         let taken = server.clients.insert(sing_sdk::share::SYSTEM, lookup, door);
         taken.map_err(|(error, _)| error)?;
@@ -111,7 +116,7 @@ impl<T: Transport<Data = Block>> Server<T, Infallible> {
     /// [`Error::NoResources`] if handles are short, [`Error::Closed`] if the session is lost.
     pub fn held(session: Session<T>, holder: Directory, write: bool) -> Result<Self, Error> {
         // There is one client: all channels are its.
-        let mut server = Self::new(session, CLIENTS)?;
+        let mut server = Self::new(session, OF_ONE, OF_ONE)?;
         let wish = Wish {
             how: OpenHow::Existing,
             truncate: false,
@@ -132,10 +137,10 @@ impl<T: Transport<Data = Block>> Server<T, Infallible> {
 }
 
 impl<T: Transport<Data = Block>, D: Announces> Server<T, D> {
-    fn new(session: Session<T>, least: usize) -> Result<Self, Error> {
+    fn new(session: Session<T>, most: usize, least: usize) -> Result<Self, Error> {
         Ok(Server {
             session,
-            clients: Slots::new(CLIENTS + 1, least)?,
+            clients: Slots::new(most + 1, least)?,
             shared: BTreeMap::new(),
         })
     }
