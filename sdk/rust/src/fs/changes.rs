@@ -1,8 +1,8 @@
 //! Whether a file system is still as it was, without a question for each use.
 
 use crate::Error;
-use crate::contracts::ChangesContract;
-use ChangesContract::{Imp, Ready, Ready_Watch, Start, Watched};
+use crate::contracts::FileChangesContract;
+use FileChangesContract::{Imp, Ready, Ready_Watch, Start, Watched};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -138,8 +138,8 @@ impl Changes {
 mod tests {
     use super::*;
 
-    fn begin() -> (Changes, ChangesContract::Exp<Ready>) {
-        let (imp, exp) = ChangesContract::new_channel().unwrap();
+    fn begin() -> (Changes, FileChangesContract::Exp<Ready>) {
+        let (imp, exp) = FileChangesContract::new_channel().unwrap();
         let exp = exp.send_success().send_of(7, 9);
         (Changes::new(imp).unwrap(), exp)
     }

@@ -4,7 +4,7 @@ use super::{Changes, Entries, File, Service, split};
 use crate::Error;
 use crate::client;
 use crate::contracts::{
-    ChangesContract, DirectoryContract, FileAttributes, FileContract, FileFault, OpenHow,
+    DirectoryContract, FileAttributes, FileChangesContract, FileContract, FileFault, OpenHow,
 };
 use crate::names::Names;
 use crate::rt::{Text, Vector};
@@ -252,7 +252,7 @@ impl Directory {
     /// # Errors
     /// As [`Directory::attributes`]; [`FileFault::NotSupported`] where the server cannot tell.
     pub fn changes(&mut self) -> Result<Changes, Error> {
-        let (imp, exp) = ChangesContract::new_channel()?;
+        let (imp, exp) = FileChangesContract::new_channel()?;
         self.open_at("", Options::read(), exp.into())?;
         Changes::new(imp)
     }

@@ -1,4 +1,4 @@
-//! Who is told that anything has changed (`ChangesContract`).
+//! Who is told that anything has changed (`FileChangesContract`).
 //!
 //! Invariants:
 //! - All who watch are told before the request is answered that has changed something: whatever changes
@@ -15,7 +15,7 @@ use sing_sdk::rt::{Endpoint, TypedEndpoint};
 use sing_sdk::share::Shares;
 use sing_store::{NodeId, ROOT};
 
-pub type Start = ChangesContract::Exp<ChangesContract::Start>;
+pub type Start = FileChangesContract::Exp<FileChangesContract::Start>;
 
 /// The most channels of it, of all origins together.
 const MOST: usize = 64;
@@ -27,9 +27,9 @@ static MOUNTED: AtomicU32 = AtomicU32::new(0);
 
 /// A channel of it.
 pub enum Changes {
-    Idle(ChangesContract::Exp<ChangesContract::Ready>),
+    Idle(FileChangesContract::Exp<FileChangesContract::Ready>),
     /// It is to be told of the next change.
-    Watched(ChangesContract::Exp<ChangesContract::Watched>),
+    Watched(FileChangesContract::Exp<FileChangesContract::Watched>),
 }
 
 /// Whom to tell, and what each has of the bound.

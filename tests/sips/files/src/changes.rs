@@ -1,4 +1,4 @@
-//! What `ChangesContract` promises: whoever watches knows of each change before anybody can have heard of
+//! What `FileChangesContract` promises: whoever watches knows of each change before anybody can have heard of
 //! it by an answer, and of nothing else.
 
 use crate::basic::all;
