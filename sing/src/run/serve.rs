@@ -263,7 +263,7 @@ mod tests {
         serve.program.add_directory("/tmp::/a b").unwrap();
         serve.program.add_variable("A=b#c%").unwrap();
         for (name, value) in [
-            ("memory", "2M"),
+            ("memory", "4M"),
             ("deadline", "500ms"),
             ("at-once", "3"),
             ("body", "10M"),
@@ -272,7 +272,7 @@ mod tests {
         }
         assert_eq!(
             serve.configuration(81),
-            "port 81\nbody 10485760\nconnections 256\nmount / my_tool.wasm fresh memory 2097152 deadline 500ms \
+            "port 81\nbody 10485760\nconnections 256\nmount / my_tool.wasm fresh memory 4194304 deadline 500ms \
              at-once 3 ahead 3 random directory /mnt/0 word --dir=/a%20b word --env=SERVER_PORT=81 word \
              --env=A=b%23c%25 word -- word my%20tool.wasm\n"
         );
@@ -283,7 +283,7 @@ mod tests {
         for (name, value) in [
             ("port", "0"),
             ("port", "65536"),
-            ("memory", "1K"),
+            ("memory", "3M"),
             ("memory", "2G"),
             ("memory", "M"),
             ("body", "-1"),
