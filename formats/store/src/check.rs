@@ -164,7 +164,7 @@ impl<D: Disk> Store<D> {
             };
             at.clone_from(&found);
             inclusive = false;
-            // What is no node's key has been named.
+            // A key that is no node's has been named by the check of keys.
             let Ok(NodeId(id)) = Self::node_of(&found) else {
                 continue;
             };
@@ -360,7 +360,7 @@ impl<D: Disk> Store<D> {
             let end = key2(tag::EXTENT, id, u64::MAX);
             let (mut last, mut blocks) = (0, 0);
             store.each_between(&begin, &end, |store, found, value| {
-                // What is no extent's key has been named.
+                // A key that is no extent's has been named by the check of keys.
                 let Some(first) = second(found) else {
                     return Ok(());
                 };

@@ -117,7 +117,7 @@ impl<D: Disk> Store<D> {
         let wrong = Error::Corrupt("a symbolic link has no target");
         let target = self.meta.get(&key(tag::TARGET, link.0))?.ok_or(wrong)?;
         let target = String::from_utf8(target).map_err(|_| wrong)?;
-        // Who goes along it counts on that.
+        // Readers of the target rely on its length and its bytes.
         let fits = valid_target(&target);
         fits.map_err(|_| Error::Corrupt("a symbolic link has a target that none can have"))?;
         Ok(target)

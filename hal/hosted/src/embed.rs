@@ -151,7 +151,7 @@ impl Image<'_> {
         if about.len() > MOST_BYTES {
             return Err(io::Error::other("it is longer than any system image"));
         }
-        // What is none is not read any further.
+        // A file that is no image is not read any further.
         let mut bytes = Vec::new();
         let mut begins = Read::by_ref(&mut file).take(MAGIC.len() as u64);
         begins.read_to_end(&mut bytes)?;

@@ -31,7 +31,7 @@ impl Moment {
 
 /// Knows whether anything in a file system has changed. No call of it waits.
 ///
-/// Who keeps copies asks for the [`Moment`] *before* it looks whether one is right, and may use it as
+/// A program that keeps copies asks for the [`Moment`] *before* it looks whether a copy is right, and may use the copy as
 /// long as the moment is the same:
 ///
 /// ```

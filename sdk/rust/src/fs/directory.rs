@@ -247,7 +247,7 @@ impl Directory {
         Directory::new(imp)
     }
 
-    /// Who tells whether anything in this directory or below has changed.
+    /// Opens a channel over which the server tells whether anything in this directory or below has changed.
     ///
     /// # Errors
     /// As [`Directory::attributes`]; [`FileFault::NotSupported`] where the server cannot tell.

@@ -1,4 +1,4 @@
-//! Who is told that anything has changed (`FileChangesContract`).
+//! The channels over which clients are told that something has changed (`FileChangesContract`).
 //!
 //! Invariants:
 //! - All who watch are told before the request is answered that has changed something: whatever changes
@@ -60,7 +60,7 @@ impl Volume {
         node: NodeId,
         endpoint: Endpoint,
     ) -> Result<(), (FileFault, Endpoint)> {
-        // What the name server's names hide changes without this file system.
+        // At the root of the name space, names of the name server come and go without this file system.
         if self.root && node == ROOT {
             return Err((FileFault::NotSupported, endpoint));
         }

@@ -369,7 +369,7 @@ impl Volume {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }
         self.sync_in_steps();
-        // What the disk has lost is what it was before.
+        // Blocks that the disk has lost read as they were before they were written.
         let lost = self.lost().count;
         if core::mem::replace(&mut self.seen_lost, lost) != lost {
             self.tell_changed();

@@ -120,7 +120,7 @@ impl Cache {
         LARGEST.min(self.most / PART)
     }
 
-    /// What is kept under a name. `moment`: since when nothing has changed.
+    /// The content that is kept under a name. `moment`: since when nothing has changed.
     pub fn look(&mut self, name: &str, moment: Option<Moment>) -> Option<Kept> {
         let entry = self.entries.get_mut(name)?;
         entry.used = true;

@@ -48,7 +48,7 @@ pub struct Server {
     pub packing: Mutex<()>,
     /// Small files that were asked for.
     pub cache: Mutex<Cache>,
-    /// What tells that they are as they were.
+    /// The channel over which the file system tells of changes to them.
     pub watch: Watch,
     /// On their way to a collector, if one is named.
     pub spans: Option<Spans>,

@@ -122,9 +122,21 @@ impl<H: Host> Wasi<H> {
         len: u32,
         out: u32,
     ) -> Result {
-        self.check(out, 64)?;
+        self.tell_stat_at(fd, flags, (path, len), out, Stat::layout)
+    }
+
+    /// Writes the record of what a path stands for, as a version of WASI has it.
+    pub(crate) fn tell_stat_at<const N: usize>(
+        &mut self,
+        fd: u32,
+        flags: u32,
+        (path, len): (u32, u32),
+        out: u32,
+        record: fn(&Stat) -> Layout<N>,
+    ) -> Result {
+        self.check(out, N as u64)?;
         let stat = self.stat_at(fd, flags, path, len)?;
-        self.store(out, &stat.layout().0)
+        self.store(out, &record(&stat).0)
     }
 
     /// What is known of what a path stands for.

@@ -65,9 +65,7 @@ impl<H: Host> Wasi<H> {
         len: u32,
         out: u32,
     ) -> Result {
-        self.check(out, 56)?;
-        let stat = self.stat_at(fd, flags, path, len)?;
-        self.store(out, &stat.unstable().0)
+        self.tell_stat_at(fd, flags, (path, len), out, Stat::unstable)
     }
 
     /// `poll_oneoff`.
