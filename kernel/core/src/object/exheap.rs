@@ -8,7 +8,8 @@
 //! else's.
 //!
 //! Small regions come from size classes, each with its own lock; larger ones have their own pages.
-//! A region is zeroed when it is allocated.
+//! A region is zeroed when it is allocated, up to the end of the page in which its first allocation ends: nobody
+//! ever gets further, neither a SIP nor, by whole pages, a device.
 //!
 //! Invariants:
 //! - A region's bytes, rounding included, are charged once: to the payer of its only allocation
@@ -178,7 +179,7 @@ pub(crate) fn allocate(
     debug_assert!((1..=MAX_ALLOCATION).contains(&len));
     let size = region_size(len);
     let (r, region) = REGIONS.take()?;
-    let Some(whole) = take_memory(region, size) else {
+    let Some(whole) = take_memory(region, size, len) else {
         REGIONS.give(r);
         return None;
     };
@@ -202,11 +203,11 @@ pub(crate) fn allocate(
     }
 }
 
-/// Gives a region zeroed memory of `size` bytes; a block of all of it, unless it is still to be
-/// completed.
-fn take_memory(region: &Region, size: u64) -> Option<Block> {
+/// Gives a region memory of `size` bytes, zeroed for an allocation of `len`; a block of all of it, unless it
+/// is still to be completed.
+fn take_memory(region: &Region, size: u64, len: u32) -> Option<Block> {
     let (memory, whole) = if size <= 1 << MAX_CLASS {
-        let (piece, chunk) = classes::take(size.trailing_zeros())?;
+        let (piece, chunk) = classes::take(size.trailing_zeros(), len)?;
         (Memory::Piece(piece, chunk), piece)
     } else if size <= PIECE {
         let own = Committed::with(size)?;

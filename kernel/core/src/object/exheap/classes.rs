@@ -181,8 +181,9 @@ pub(crate) fn chunk_pages() -> u64 {
     PAGES.load(Relaxed)
 }
 
-/// A zeroed piece of a class, and its chunk's index. `None` if memory is short.
-pub(super) fn take(class: u32) -> Option<(Block, u32)> {
+/// A piece of a class, zeroed up to the end of the page in which its first `used` bytes end, and its
+/// chunk's index. `None` if memory is short.
+pub(super) fn take(class: u32, used: u32) -> Option<(Block, u32)> {
     let size = 1u64 << class;
     let list = CLASSES[class as usize].lock();
     let (chunk, fresh) = match list.first() {
@@ -205,7 +206,8 @@ pub(super) fn take(class: u32) -> Option<(Block, u32)> {
         list.remove(chunk);
     }
     if !fresh {
-        free.memory.clear_part(piece * size, size);
+        let used = u64::from(used).next_multiple_of(PAGE).min(size);
+        free.memory.clear_part(piece * size, used);
     }
     Some((
         free.memory.block(piece * size, size),

@@ -1,4 +1,4 @@
-//! Tests of who pays for a region that several allocations view.
+//! Tests of who pays for a region that several allocations view, and of what a block has of its last owner.
 
 use super::*;
 use crate::ground::trusted::tests::small;
@@ -173,5 +173,28 @@ fn a_device_never_reaches_what_was_cut_off_even_if_nothing_else_is_left() {
     assert_eq!(charged(both), [0, WHOLE]);
     assert_eq!(a.own_pages(0, BLOCK - 100), None);
     free(index);
+    end(both);
+}
+
+#[test]
+fn a_block_has_nothing_of_what_its_memory_was_before() {
+    let _alone = crate::alone();
+    let both @ [sender, _] = accounts();
+    let mut before = None;
+    for len in [BLOCK, BLOCK - 100, BLOCK, BLOCK / 2 + 1, 3000, 4096, 3, 64] {
+        assert!(sender.charge(cost(len)));
+        let (index, a) = allocate(len, 0, sender).unwrap();
+        let mut bytes = alloc::vec![7; len as usize];
+        a.block.window().read(0, &mut bytes).unwrap();
+        assert!(bytes.iter().all(|byte| *byte == 0), "{len}");
+        bytes.fill(9);
+        a.block.window().write(0, &bytes).unwrap();
+        // A piece that was just given back is the next of its size.
+        let piece = (region_size(len), a.block.get().base());
+        if let Some((size, base)) = before.replace(piece) {
+            assert_eq!(size == piece.0, base == piece.1, "{len}");
+        }
+        free(index);
+    }
     end(both);
 }
