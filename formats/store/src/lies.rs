@@ -448,6 +448,28 @@ fn each_lie_is_found_and_does_no_harm() {
 }
 
 #[test]
+fn a_wrong_key_does_not_keep_what_was_removed_from_being_given_back() {
+    let (mut store, nodes) = truth();
+    let used = store.state.used;
+    store.meta.begin();
+    // Of many lengths, before and behind the node's own.
+    for length in (1..9).chain(10..20) {
+        let mut wrong = key(tag::TIDY, nodes.file.0).to_vec();
+        wrong.resize(length, 0);
+        store.meta.put(&wrong, &[]);
+    }
+    store.unlink(nodes.directory, "file", 4).expect("unlink");
+    let mut steps = 0;
+    while store.tidy().expect("tidy") == Progress::More {
+        steps += 1;
+        assert!(steps < 100, "it goes on for ever");
+    }
+    assert_eq!(store.attributes(nodes.file), Err(Error::NotFound));
+    assert!(store.state.used < used, "nothing was given back");
+    assert!(!store.check(5).expect("check").is_clean());
+}
+
+#[test]
 fn no_link_leads_further_than_one_can() {
     for target in [&[b'a'; LONGEST_TARGET + 1][..], b"", b"a\0b", b"\xFF"] {
         let (mut store, nodes) = truth();
@@ -547,6 +569,37 @@ fn records_in_no_order_do_not_keep_a_look_going_for_ever() {
         }
     }
     assert!(refused > 0);
+}
+
+#[test]
+fn regions_of_another_size_are_refused() {
+    let (store, _) = truth();
+    let image = store.unmount().expect("unmount").0;
+    let begins = b"redb\x1A\x0A\xA9\x0D\x0A";
+    let places: Vec<usize> = (0..image.len() - 64)
+        .filter(|&at| image[at..].starts_with(begins))
+        .collect();
+    assert!(!places.is_empty());
+    // The pages of a region's head, and those of its data.
+    for (field, all) in [(16, &[1, 7, 1 << 20][..]), (20, &[1, 2, 7, 100, 1 << 19])] {
+        for number in all {
+            let mut image = image.clone();
+            for at in &places {
+                image[at + field..][..4].copy_from_slice(&u32::to_le_bytes(*number));
+            }
+            for verify in [true, false] {
+                let options = MountOptions {
+                    verify,
+                    ..MountOptions::default()
+                };
+                let mounted = Store::mount(Ram(image.clone()), &options).map(drop);
+                assert!(
+                    matches!(mounted, Err(Error::Corrupt(_))),
+                    "{field} {number}: {mounted:?}"
+                );
+            }
+        }
+    }
 }
 
 /// All records as they are.
