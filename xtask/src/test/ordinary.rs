@@ -291,7 +291,17 @@ fn trap(machine: &Ordinary<'_>) -> Result<()> {
     let output = machine.run(&[], "trap", &[], b"")?;
     is(&output, 134, b"")?;
     says(&output, "out-of-bounds memory access, in inner")?;
-    says(&output, "called from begin")
+    says(&output, "called from begin")?;
+    // The report does not continue a line of the program's.
+    let output = machine.run(&[], "unfinished", &[], b"")?;
+    is(&output, 134, b"")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let report = said.strip_prefix("half a line\n");
+    ensure!(
+        report.is_some_and(|report| report.contains("unreachable code was reached")),
+        "{said:?}"
+    );
+    Ok(())
 }
 
 /// A program that needs none of the services has a system without them; with a directory, the same module
