@@ -12,11 +12,11 @@
 //! - That a listing is at its end is found with its last entries, and answered once without asking
 //!   Linux: what comes to the directory between both requests may be in a listing or not.
 
-use super::descriptors;
 use super::p9_ahead::Ahead;
 use super::p9_files::{
     Entity, Opened, Patience, Root, is_named, kind, read, read_cached, read_link, which, write,
 };
+pub(super) use super::p9_shares::{MOST_DESCRIPTORS, more_fids};
 use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::Errno;
 use sing_p9::{
@@ -31,14 +31,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(super) const MOST: u32 = (256 << 10) + 64;
 /// The shortest message that a session can be limited to: a walk of 16 long names fits.
 const LEAST: u32 = 8 << 10;
-/// The most fids of a session, if nothing else is said.
-pub(super) const FIDS: usize = 512;
-/// Descriptors of all directories: Linux gives a process 1,024 by default, and others want some, too.
-pub(super) const MOST_DESCRIPTORS: usize = 640;
-/// The most fids of a session of a system that has the process for itself: more than the driver has channels.
-const WANTED: usize = 1280;
-/// Descriptors that such a process has for others.
-const OTHERS: u64 = 384;
 /// The most names of a walk that is served at once.
 const NAMES: usize = 4;
 /// The most bytes of entries of one answer.
@@ -90,25 +82,6 @@ impl Fid {
     }
 }
 
-/// How many fids each of so many directories may have, of so many descriptors.
-pub(super) fn fids(descriptors: u64, directories: usize) -> usize {
-    let each = descriptors.saturating_sub(OTHERS) / directories as u64;
-    each.min(WANTED as u64) as usize
-}
-
-/// How many each of so many directories has where nobody is asked for more.
-fn share(directories: usize) -> usize {
-    FIDS.min(MOST_DESCRIPTORS / directories.max(1))
-}
-
-/// How many each of so many directories has of a system that has the process for itself: as far as Linux gives
-/// that descriptors for all of them.
-pub(super) fn more_fids(directories: usize) -> usize {
-    let directories = directories.max(1);
-    let have = descriptors::up_to(OTHERS + (WANTED * directories) as u64);
-    share(directories).max(fids(have, directories))
-}
-
 /// A server of one directory.
 pub(super) struct Server {
     root: Root,
@@ -126,23 +99,17 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server of one of so many directories.
-    pub(super) fn new(root: Root, directories: usize) -> Server {
+    /// A server that has so many fids (`p9_shares`).
+    pub(super) fn new(root: Root, most_fids: usize) -> Server {
         Server {
             root,
             fids: HashMap::new(),
             ahead: Ahead::default(),
-            most_fids: share(directories),
+            most_fids,
             longest: MOST,
             most: 0,
             data: Vec::new(),
         }
-    }
-
-    /// The same with more fids ([`more_fids`]).
-    pub(super) fn with_more_fids(self, directories: usize) -> Server {
-        let most_fids = more_fids(directories);
-        Server { most_fids, ..self }
     }
 
     /// The same with messages of so many bytes at the most.
