@@ -38,8 +38,8 @@ pub enum Checks {
     /// It does, with the guard pages that [`MemoryMode::Guard`] asks for.
     #[default]
     All,
-    /// It does not: tests of bounds, of signatures and of the stack were left out, to measure what they
-    /// cost. The kernel loads such an image only where it was started for measuring.
+    /// It does not: tests of bounds, of signatures and of the stack were left out, to measure what
+    /// they cost. The kernel loads such an image only where it was started for measuring.
     None,
 }
 
@@ -89,8 +89,8 @@ pub struct CtxLayout {
 }
 
 /// The version of the layout of [`Meta`], which precedes it, and of the manifest. It counts up when
-/// either changes: an image of another version is then told from a broken one. The first byte of images without
-/// such a number is the version of the ABI, 1.
+/// either changes: an image of another version is then told from a broken one. The first byte of
+/// images without such a number is the version of the ABI, 1.
 pub const LAYOUT: u32 = 3;
 
 /// All tables of a compiled module.

@@ -75,8 +75,9 @@ impl<D: Disk> Meta<D> {
         Ok(())
     }
 
-    /// That the database is divided as it divides itself. No checksum guards these numbers, and it takes the places
-    /// of pages that it computes by them to be within the regions: with others it would panic.
+    /// That the database is divided as it divides itself. No checksum guards these numbers, and it
+    /// takes the places of pages that it computes by them to be within the regions: with others it
+    /// would panic.
     fn check_regions(&mut self) -> Result<(), Error> {
         let mut head = [0; 24];
         let has_begun = self
@@ -196,8 +197,8 @@ impl<D: Disk> Meta<D> {
         }
     }
 
-    /// That a stored record lies where it was looked for. In pages that somebody has made up, keys may lie in
-    /// any order: whoever goes from one to the next would never come to an end.
+    /// That a stored record lies where it was looked for. In pages that somebody has made up, keys
+    /// may lie in any order: whoever goes from one to the next would never come to an end.
     fn within(
         &mut self,
         stored: &Option<Record>,

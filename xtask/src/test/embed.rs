@@ -52,7 +52,8 @@ None
 8 call: a variable of its environment cannot have the name "": it has a byte at least, and no `=`
 "#;
 
-/// What a program in C says that talks with a process, and of all that can be wrong there: the status and the reason.
+/// What a program in C says that talks with a process, and of all that can be wrong there: the
+/// status and the reason.
 const TALKED_IN_C: &str = "add Sum 10
 out of turn 10 the contract with talker is broken: SpeakContract.Sum may not be sent in the state Start
 unknown 10 the contract with talker is broken: SpeakContract.Nothing like it: the contract has no such message
@@ -318,7 +319,8 @@ fn said(program: &mut Command) -> Result<String> {
         .with_context(|| format!("cannot start {name}"))?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));
-    // The function of a trap, which the compiler chooses, is not the example's; what is said behind it is.
+    // The function of a trap, which the compiler chooses, is not the example's; what is said behind
+    // it is.
     let line = |line: &str| {
         let (start, rest) = line.split_once(", in ").unwrap_or((line, ""));
         let words = rest.find("; it said last").map_or("", |at| &rest[at..]);

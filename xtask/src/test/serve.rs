@@ -1,5 +1,5 @@
-//! Ordinary programs that answer requests of HTTP (`tests/ordinary/cgi.rs`, `cgi.c`, `handler.wat`), served by
-//! `sing serve` and asked by curl, as a person would.
+//! Ordinary programs that answer requests of HTTP (`tests/ordinary/cgi.rs`, `cgi.c`,
+//! `handler.wat`), served by `sing serve` and asked by curl, as a person would.
 
 use super::tcp::free_port;
 use super::{Report, Run};

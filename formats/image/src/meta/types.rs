@@ -1,6 +1,8 @@
-//! Types of values, functions, memories, tables and globals, and what a module imports and exports by them.
+//! Types of values, functions, memories, tables and globals, and what a module imports and exports
+//! by them.
 //!
-//! Invariant: a type says no more than its module does; whether it may be had here is the verifier's business.
+//! Invariant: a type says no more than its module does; whether it may be had here is the
+//! verifier's business.
 
 use alloc::string::String;
 use alloc::vec::Vec;
