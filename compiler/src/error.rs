@@ -1,6 +1,7 @@
 //! Errors: why a module is refused, as a kind, a message and a place.
 
 use sing_image::limits::{self, Limit};
+use sing_image::shown::Shown;
 use std::fmt;
 
 /// The kind of reason.
@@ -107,7 +108,8 @@ impl Error {
             Some(_) => ErrorKind::Unsupported,
             None => ErrorKind::Invalid,
         };
-        Error::new(kind, e.message()).at(Place::Offset(e.offset()))
+        // It quotes names of the module.
+        Error::new(kind, Shown(e.message()).to_string()).at(Place::Offset(e.offset()))
     }
 
     /// The byte offset in the file, if the place has one.

@@ -5,6 +5,7 @@
 
 use crate::module::Module;
 use sing_abi::names::EXPORT_NO_ALLOC;
+use sing_image::shown::is_escaped;
 use std::fmt::{self, Write as _};
 use wasmparser as wp;
 
@@ -84,7 +85,7 @@ impl fmt::Write for Bounded {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         for c in s.chars() {
             self.left = self.left.checked_sub(1).ok_or(fmt::Error)?;
-            self.text.push(if c.is_control() { '\u{fffd}' } else { c });
+            self.text.push(if is_escaped(c) { '\u{fffd}' } else { c });
         }
         Ok(())
     }

@@ -33,8 +33,8 @@ enum sing_status {
     /* No process was asked: none could be made, the kept one has ended, the call has no room in its
      * memory, or as many calls as there may be are under way. */
     SING_NOT_MADE = 7,
-    /* The call has no bytes or too many, the name is too long, a word cannot be given, or a pointer is
-     * null. */
+    /* The call has no bytes or too many, the name is too long, a word cannot be given, a pointer is
+     * null, or another operation of the same process or conversation is under way. */
     SING_BAD_CALL = 8,
     /* There is no system: the image is none, Linux refuses something, or it has ended. */
     SING_NO_SYSTEM = 9,
@@ -89,10 +89,11 @@ enum sing_status sing_call_with(sing_system *system, const char *program, const 
 sing_process *sing_open(sing_system *system, const char *program, const sing_limits *limits,
                         sing_bytes *error);
 
-/* Hands a kept process the bytes, and waits for its answer. One call at a time. */
+/* Hands a kept process the bytes, and waits for its answer. One call at a time: another one meanwhile, of another thread,
+ * is SING_BAD_CALL, and changes nothing. */
 enum sing_status sing_ask(sing_process *process, const void *bytes, size_t len, sing_bytes *answer);
 
-/* Ends a kept process. */
+/* Ends a kept process, of which no call is under way. */
 void sing_close(sing_process *process);
 
 /* Frees what a function has given. Harmless if that was done before. */
@@ -101,7 +102,8 @@ void sing_free(sing_bytes *bytes);
 /* Conversations: messages by a contract of the program's own, whose numbers and blocks come and go one after the
  * other.
  *
- * An end of a channel to a process that is kept. One operation at a time. */
+ * An end of a channel to a process that is kept. One operation at a time: another one meanwhile, of another thread, is
+ * SING_BAD_CALL, and changes nothing. sing_hang_up is for when none is under way. */
 typedef struct sing_peer sing_peer;
 
 /* Which end the host has; the process has the other one. */
@@ -144,7 +146,7 @@ typedef struct sing_message {
 /* Makes a process, and holds the other end of one of its start-up endpoints. `limits` may be null; memory holds from now
  * on, the deadline anew for each receive, and the time of the processor from the last message that came. Null, and a text in
  * `error`, if there is none; otherwise `error` stays as it is. A contract is refused if the kernel cannot judge what a message of
- * the host's requires, as lengths of blocks. */
+ * the host's requires, as lengths of blocks. Its text is read once, and kept as long as the system if a process was made. */
 sing_peer *sing_connect(sing_system *system, const char *program, const sing_limits *limits,
                         const sing_channel *channel, sing_bytes *error);
 

@@ -61,7 +61,9 @@ impl<'s> Program<'s> {
     }
 
     /// Sets how many bytes of memory the process of a call may have, with its stack, its messages and what
-    /// the kernel keeps for it. More than its manifest grants it does not get.
+    /// the kernel keeps for it. More than its manifest grants it does not get. With less than a process takes
+    /// before it runs, calls are refused with [`Error::NotMade`], which says how much that is: an ordinary
+    /// program (WASI preview 1) has a stack of 1000 KiB, and its own memory from the beginning.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.limits.memory = bytes;

@@ -40,8 +40,8 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
-    /// No process was asked: none could be made of the program, the kept one has ended, the call has no
-    /// room in its memory, or as many calls as there may be are under way.
+    /// No process was asked: none could be made of the program, the kept one has ended, the call
+    /// has no room in its memory, or as many calls as there may be are under way.
     NotMade(String),
     /// The program has answered that it cannot, for this reason.
     Refused {
@@ -72,8 +72,8 @@ pub enum Error {
         /// How it has ended.
         report: String,
     },
-    /// A message breaks the contract, for this reason. What the host would have sent was not sent; the process
-    /// has been ended.
+    /// A message breaks the contract, for this reason. What the host would have sent was not sent;
+    /// the process has been ended.
     Broken {
         /// The program.
         program: String,

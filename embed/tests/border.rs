@@ -135,6 +135,8 @@ fn theirs(peer: &str, module: &str, seed: u64) -> Ran {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the peer, seed {seed}: {error}");
+    // As many as here, so that none is compared with nothing.
+    assert_eq!(said.lines().count() as u64, STEPS, "the peer, seed {seed}");
     let left = tree.list("root");
     Ran { said, left }
 }

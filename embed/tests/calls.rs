@@ -236,6 +236,21 @@ fn a_call_has_its_own_budgets() {
         Err(Error::NotMade(reason)) => assert!(reason.contains("plugin"), "{reason}"),
         other => panic!("{other:?}"),
     }
+    // An ordinary program's stack has 1000 KiB, and its refusal says what is too little for it.
+    let ordinary = system.program("call");
+    match ordinary.clone().memory(1 << 20).call(b"words") {
+        Err(Error::NotMade(reason)) => {
+            for part in [
+                "call: ",
+                "1048576 bytes of memory",
+                "1024000 of them for its stack",
+            ] {
+                assert!(reason.contains(part), "{part}: {reason}");
+            }
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(ordinary.memory(8 << 20).call(b"words").is_ok());
     assert_eq!(plugin.call(b"large").unwrap().len(), MOST_ANSWER);
 }
 

@@ -33,6 +33,18 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// What a process may do that does not end by itself.
 const FOREVER: [&[u8]; 2] = [b"loop", b"wait"];
 
+/// After so many rounds each of these has happened.
+const ENOUGH: u64 = 40;
+const ALWAYS: [&str; 7] = [
+    "call: done",
+    "call: crashed",
+    "waited: done",
+    "asked: done",
+    "begun and dropped: done",
+    "typed: done",
+    "bare: done",
+];
+
 #[derive(Clone)]
 struct Random(u64);
 
@@ -655,7 +667,13 @@ fn drawn_attacks_leave_nothing_behind() {
         "{rounds} rounds from seed {first}; {warm:?}, then {:?}",
         common::counts()
     );
-    for (what, count) in counts.0.lock().unwrap().iter() {
+    let counts = counts.0.lock().unwrap();
+    for (what, count) in counts.iter() {
         println!("{count:>8} {what}");
+    }
+    // Whatever is drawn, some of each is done in so many rounds: attacks that are all refused would show nothing.
+    if rounds >= ENOUGH {
+        let missing = ALWAYS.iter().find(|what| !counts.contains_key(**what));
+        assert_eq!(missing, None, "in {rounds} rounds from seed {first}");
     }
 }

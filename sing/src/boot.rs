@@ -19,6 +19,10 @@ pub fn boot(words: Vec<OsString>) -> Result<bool, String> {
 }
 
 /// A system with one program, for [`run`].
+#[cfg_attr(
+    not(feature = "kernel"),
+    expect(dead_code, reason = "without the kernel, `run` refuses it unread")
+)]
 pub struct System {
     /// Its image, in a file that nobody changes.
     pub image: File,

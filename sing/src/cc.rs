@@ -4,6 +4,7 @@
 //! command. The flags are here and nowhere else: a module made with others may be refused, or lack what
 //! crash reports and threads need.
 
+use crate::output::name_of;
 use crate::{carried, contracts, output};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -61,7 +62,7 @@ pub fn run(request: &Request) -> Result<bool, String> {
             _ => {
                 return Err(format!(
                     "{}: neither a source in C (.c) nor a contract (.contract)",
-                    file.display()
+                    name_of(file)
                 ));
             }
         }
@@ -70,7 +71,7 @@ pub fn run(request: &Request) -> Result<bool, String> {
         return Err("name at least one source in C (.c)".into());
     }
     output::is_no_input(&request.out, &request.files)?;
-    let out = request.out.display();
+    let out = name_of(&request.out);
     let failed = |e| format!("{out}: cannot be made: {e}");
     let folder = sing_files::Folder::beside(&request.out).map_err(failed)?;
     let place = |name: &str| folder.path().join(name);
@@ -128,7 +129,7 @@ fn ran(mut command: Command) -> Result<bool, String> {
 
 /// The files of a folder with this extension, sorted by name.
 pub fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
-    let failed = |e| format!("{}: cannot be read: {e}", folder.display());
+    let failed = |e| format!("{}: cannot be read: {e}", name_of(folder));
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();

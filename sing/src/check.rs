@@ -1,10 +1,12 @@
 //! `sing check contracts`: finds faults between the processes of a system before it runs.
 
+use crate::output::name_of;
 use crate::{input, output, system};
 use serde_json::{Value, json};
 use sing_conformance::{Assumptions, Outcome, System, chart, svg};
 use sing_contract::Diagnostic;
 use sing_image::elf::Image;
+use sing_image::shown::Shown;
 use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -97,7 +99,7 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
                 };
                 output::complain(format!(
                     "sing: check: --any and --closing are for images, and {} is text; {instead}",
-                    path.display()
+                    name_of(path)
                 ));
                 return Ok(Verdict::Misused);
             } else if contracts {
@@ -106,7 +108,7 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
                 if tables.is_empty() {
                     return Err(format!(
                         "{}: there is nothing to check: it declares no contract and imports none",
-                        path.display()
+                        name_of(path)
                     ));
                 }
                 tables.iter().map(sing_conformance::alone).collect()
@@ -184,7 +186,7 @@ fn all(found: &[Diagnostic]) -> String {
 
 /// The system in an archive.
 fn packed(path: &Path, bytes: &[u8], assumptions: &Assumptions) -> Result<System, String> {
-    let archive = SystemImage::decode(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    let archive = SystemImage::decode(bytes).map_err(|e| format!("{}: {e}", name_of(path)))?;
     let programs: Vec<(&str, &[u8])> = archive
         .files()
         .filter(|(path, _)| path.starts_with(BIN))
@@ -210,17 +212,21 @@ fn build(
     files: &[(&str, &[u8])],
     assumptions: &Assumptions,
 ) -> Result<System, String> {
-    let name = path.display().to_string();
+    let name = name_of(path).to_string();
     let problems = system::check(manifest, files);
     if !problems.is_empty() {
         return Err(format!(
             "{name}: {}",
-            problems.join(&format!("\nsing: {name}: "))
+            problems
+                .iter()
+                .map(|problem| Shown(problem).to_string())
+                .collect::<Vec<_>>()
+                .join(&format!("\nsing: {name}: "))
         ));
     }
     let mut programs = BTreeMap::new();
     for (file, bytes) in files {
-        let image = Image::decode(bytes).map_err(|e| format!("{file}: {e}"))?;
+        let image = Image::decode(bytes).map_err(|e| format!("{}: {e}", Shown(file)))?;
         let name = file.strip_prefix(BIN).unwrap_or(file);
         programs.insert(name.to_owned(), image);
     }

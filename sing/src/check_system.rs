@@ -2,6 +2,7 @@
 //! ([O] 5.2).
 
 use crate::check::Subject;
+use crate::output::name_of;
 use crate::{input, output, system};
 use serde_json::{Value, json};
 use sing_image::manifest::Category;
@@ -17,16 +18,16 @@ pub fn run(subject: &Subject, json: bool) -> Result<bool, String> {
         Subject::File(path) => {
             let bytes = input::read(path)?;
             if let Some(why) = of_other_version(&bytes) {
-                return Err(format!("{}: {why}", path.display()));
+                return Err(format!("{}: {why}", name_of(path)));
             }
             if !bytes.starts_with(MAGIC) {
                 return Err(format!(
                     "{}: not a system image; for its parts, say --manifest SYSTEM.json and --bin",
-                    path.display()
+                    name_of(path)
                 ));
             }
             let archive =
-                SystemImage::decode(&bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+                SystemImage::decode(&bytes).map_err(|e| format!("{}: {e}", name_of(path)))?;
             let programs: Vec<(&str, &[u8])> = archive
                 .files()
                 .filter(|(path, _)| path.starts_with(BIN))

@@ -1,8 +1,10 @@
 //! `sing compile` and `sing image`: the commands that write images.
 
 use crate::kept::{Kept, Wanted};
+use crate::output::name_of;
 use crate::{input, output, system};
 use sing_compiler::Options;
+use sing_image::shown::Shown;
 use sing_image::system::{BIN, PLAN};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,13 +42,13 @@ pub fn compile(
     let took = started.elapsed();
     output::write(out, &image)?;
     for note in &compiled.notes {
-        output::complain(format!("sing: {}: {note}", module.display()));
+        output::complain(format!("sing: {}: {note}", name_of(module)));
     }
     let stats = compiled.stats;
     output::line(format!(
         "{}: {} functions, {} bytes of WebAssembly code to {} bytes of machine code in {} ms \
          (verification {}, lines {}, translation {}, code generation {}); image of {} bytes in {}",
-        module.display(),
+        name_of(module),
         stats.functions,
         stats.wasm_bytes,
         stats.code_bytes,
@@ -56,7 +58,7 @@ pub fn compile(
         stats.translate_ns / 1_000_000,
         stats.codegen_ns / 1_000_000,
         image.len(),
-        out.display()
+        name_of(out)
     ));
     Ok(true)
 }
@@ -70,7 +72,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
     let name = request
         .manifests
         .first()
-        .map_or_else(String::new, |path| path.display().to_string());
+        .map_or_else(String::new, |path| name_of(path).to_string());
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     let kept = Kept::open(request.kept);
     for (program, path) in &request.programs {
@@ -86,7 +88,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
         Ok(plan) => plan,
         Err(problems) => {
             for problem in problems {
-                output::complain(format!("sing: {name}: {problem}"));
+                output::complain(format!("sing: {name}: {}", Shown(problem)));
             }
             return Ok(false);
         }
@@ -106,11 +108,11 @@ pub fn system(request: &Request) -> Result<bool, String> {
         Some((name, &bytes[..]))
     });
     if let Some(note) = input::unchecked(programs) {
-        output::complain(format!("sing: {}: {note}", request.out.display()));
+        output::complain(format!("sing: {}: {note}", name_of(&request.out)));
     }
     output::line(format!(
         "{}: {} program{}, {} files, {} started, {} services, {} bytes",
-        request.out.display(),
+        name_of(&request.out),
         request.programs.len(),
         if request.programs.len() == 1 { "" } else { "s" },
         request.files.len(),

@@ -1,5 +1,6 @@
 //! Input files: modules and images, recognised by their first bytes.
 
+use crate::output::name_of;
 use crate::progress::Progress;
 use sing_compiler::{Compiled, Options, Work};
 use sing_image::elf::Image;
@@ -24,7 +25,7 @@ pub const MOST_BYTES: u64 = sing_image::system::MOST_BYTES;
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     let read = sing_contract::read_bounded(path, MOST_BYTES);
-    read.map_err(|e| format!("{}: cannot be read: {e}", path.display()))
+    read.map_err(|e| format!("{}: cannot be read: {e}", name_of(path)))
 }
 
 /// The kind of a file.
@@ -61,7 +62,7 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
 /// say what is wrong. `wanted` says what to name instead.
 pub fn is_text(path: &Path, bytes: &[u8], wanted: &str) -> Result<(), String> {
     if let Some(why) = of_other_version(bytes) {
-        return Err(format!("{}: {why}", path.display()));
+        return Err(format!("{}: {why}", name_of(path)));
     }
     let usual = path.extension();
     let usual = usual.is_some_and(|e| e == "contract" || e == "system");
@@ -76,7 +77,7 @@ pub fn is_text(path: &Path, bytes: &[u8], wanted: &str) -> Result<(), String> {
         }
         Err(_) => return Ok(()),
     };
-    Err(format!("{}: is {is}; name {wanted}", path.display()))
+    Err(format!("{}: is {is}; name {wanted}", name_of(path)))
 }
 
 /// Whether some line of a text may begin a declaration.
@@ -112,7 +113,7 @@ fn is_text_format(bytes: &[u8]) -> bool {
 
 /// The image in a file's bytes; a module is compiled.
 pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, String> {
-    let name = path.display();
+    let name = name_of(path);
     match kind(&bytes).map_err(|e| format!("{name}: {e}"))? {
         Kind::Image => Ok(bytes),
         Kind::Module => elf(&compile(path, &bytes, options)?, path),
@@ -121,7 +122,7 @@ pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, 
 
 /// The module in a file's bytes; an ordinary program is joined with the adapter.
 pub fn module<'a>(path: &Path, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
-    let name = path.display();
+    let name = name_of(path);
     if kind(bytes).map_err(|e| format!("{name}: {e}"))? == Kind::Image {
         return Err(format!(
             "{name}: is an image already; `sing verify` and `sing inspect` say what is in it"
@@ -153,7 +154,7 @@ pub fn compile_by(
         ..*work
     };
     let compiled = sing_compiler::compile_by(&module, options, &work);
-    compiled.map_err(|e| format!("{}: refused: {e}", path.display()))
+    compiled.map_err(|e| format!("{}: refused: {e}", name_of(path)))
 }
 
 /// What is to be said of programs, by name, whose images lack the tests of what they do; `None` if all have
@@ -171,7 +172,7 @@ pub fn unchecked<'a>(programs: impl Iterator<Item = (&'a str, &'a [u8])>) -> Opt
 pub fn elf(compiled: &Compiled, path: &Path) -> Result<Vec<u8>, String> {
     compiled
         .to_elf()
-        .map_err(|e| format!("{}: {e}", path.display()))
+        .map_err(|e| format!("{}: {e}", name_of(path)))
 }
 
 #[cfg(test)]

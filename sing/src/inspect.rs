@@ -2,6 +2,7 @@
 
 mod json;
 
+use crate::output::name_of;
 use crate::{disassemble, input, output};
 use sing_compiler::Options;
 use sing_image::contract::{ContractTable, Direction};
@@ -31,7 +32,7 @@ pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Res
     let bytes = input::read(file)?;
     if views.is_empty() && is_of_any_version(&bytes) {
         let archive = SystemImage::decode(&bytes);
-        let archive = archive.map_err(|e| format!("{}: {e}", file.display()))?;
+        let archive = archive.map_err(|e| format!("{}: {e}", name_of(file)))?;
         match in_json {
             true => output::lines(format!("{:#}", json::archived(&archive, bytes.len()))),
             false => archived(&archive, bytes.len()),
@@ -39,7 +40,7 @@ pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Res
         return Ok(true);
     }
     let bytes = input::image(file, bytes, options)?;
-    let image = Image::decode(&bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+    let image = Image::decode(&bytes).map_err(|e| format!("{}: {e}", name_of(file)))?;
     if in_json {
         let parts = json::parts(&image, bytes.len(), views)?;
         output::lines(format!("{parts:#}"));

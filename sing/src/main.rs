@@ -136,6 +136,11 @@ fn run(command: Command) -> u8 {
         Command::Check(request) => match check::run(&request) {
             Ok(check::Verdict::Misused) => return 2,
             Ok(check::Verdict::Unknown) => return 3,
+            // Findings about texts are in colour.
+            Err(message) => {
+                output::complain_in_colour(format!("sing: {message}"));
+                return 1;
+            }
             found => found.map(|verdict| verdict == check::Verdict::Sound),
         },
     };

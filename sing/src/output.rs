@@ -2,7 +2,13 @@
 //! files.
 
 use sing_files::standard;
-use std::path::{Path, PathBuf};
+use sing_image::shown::{Shown, is_escaped};
+use std::path::{self, Path, PathBuf};
+
+/// The name of a file, for people: whoever named it might have named it for their terminals.
+pub fn name_of(path: &Path) -> Shown<path::Display<'_>> {
+    Shown(path.display())
+}
 
 /// Prints a line, without control characters: a part of most comes from files whose authors nobody
 /// knows, and a terminal would obey them.
@@ -20,8 +26,15 @@ pub fn report(text: impl AsRef<str>) {
     print(&readable(text.as_ref(), in_report));
 }
 
-/// Prints a report, or any message, to standard error.
+/// Prints a message, perhaps of several lines, to standard error. Foreign names in it have been
+/// shown ([`name_of`], [`Shown`]): a line that such a name begins would be taken for this command's.
 pub fn complain(text: impl AsRef<str>) {
+    let text = readable(text.as_ref(), |rest| rest.starts_with('\n'));
+    standard::complain(text + "\n");
+}
+
+/// Prints a report that may be in colour to standard error.
+pub fn complain_in_colour(text: impl AsRef<str>) {
     standard::complain(readable(text.as_ref(), in_report) + "\n");
 }
 
@@ -33,7 +46,7 @@ fn print(text: &str) {
 fn readable(text: &str, kept: impl Fn(&str) -> bool) -> String {
     text.char_indices()
         .map(|(at, c)| {
-            if c.is_control() && c != '\t' && !kept(&text[at..]) {
+            if is_escaped(c) && c != '\t' && !kept(&text[at..]) {
                 char::REPLACEMENT_CHARACTER
             } else {
                 c
@@ -61,12 +74,12 @@ pub fn is_no_input<'a>(
     match inputs.find(|input| sing_files::are_one(out, input)) {
         None => Ok(()),
         Some(input) if input == out => {
-            Err(format!("the output is also an input: {}", out.display()))
+            Err(format!("the output is also an input: {}", name_of(out)))
         }
         Some(input) => Err(format!(
             "the output is also an input: {} is {}",
-            out.display(),
-            input.display()
+            name_of(out),
+            name_of(input)
         )),
     }
 }
@@ -82,6 +95,5 @@ pub fn file(path: &Path, text: &str) -> Result<(), String> {
 
 /// Writes a file whole, with the permissions of the one that is there.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    sing_files::write(path, bytes)
-        .map_err(|e| format!("{}: cannot be written: {e}", path.display()))
+    sing_files::write(path, bytes).map_err(|e| format!("{}: cannot be written: {e}", name_of(path)))
 }

@@ -17,6 +17,7 @@ pub use image::installed;
 
 use crate::boot;
 use crate::kept::Choice;
+use crate::output::name_of;
 use base::{Base, Use};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -70,7 +71,7 @@ impl Request {
             ));
         }
         if let Some((other, _)) = self.directories.iter().find(|(_, at)| at == guest) {
-            let other = other.display();
+            let other = name_of(other);
             return Err(format!(
                 "{other} is at {guest} already; HOST::GUEST puts it elsewhere"
             ));
@@ -114,7 +115,7 @@ impl Request {
 
     /// Whether module and directories are there, for `sing COMMAND`.
     fn is_there(&self, command: &str) -> Result<(), String> {
-        let file = self.file.display();
+        let file = name_of(&self.file);
         if command == "run" && !self.file.exists() && crate::project::is_here() {
             return Err(format!(
                 "{file}: there is no such module; `sing run -- {file}` runs the project with this argument"
@@ -131,7 +132,7 @@ impl Request {
                     ErrorKind::NotFound => "there is no such directory".into(),
                     _ => format!("this user cannot open it: {e}"),
                 };
-                format!("--dir {}: {why}", host.display())
+                format!("--dir {}: {why}", name_of(host))
             })?;
         }
         Ok(())
@@ -248,7 +249,7 @@ fn beside(name: &str) -> Result<PathBuf, String> {
         true => Ok(file),
         false => Err(format!(
             "there is no {}, which `cargo xtask wasi` makes",
-            file.display()
+            name_of(&file)
         )),
     }
 }

@@ -2,6 +2,7 @@
 //! otherwise show only when the system starts.
 
 use crate::input;
+use crate::output::name_of;
 use sing_abi::names::CONTRACT_PREFIX;
 use sing_compiler::Options;
 use sing_image::contract::{ContractTable, Hash};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Reads a system manifest.
 pub fn read(path: &Path) -> Result<SystemManifest, String> {
     let text = input::read(path)?;
-    serde_json::from_slice(&text).map_err(|e| format!("{}: does not read: {e}", path.display()))
+    serde_json::from_slice(&text).map_err(|e| format!("{}: does not read: {e}", name_of(path)))
 }
 
 /// Reads several system manifests as one.
@@ -239,7 +240,7 @@ pub fn pack_for_mapping(
     files: Vec<(String, Vec<u8>)>,
 ) -> Result<Vec<u8>, Vec<String>> {
     let files = planned(manifest, files)?;
-    SystemImage::encode_for_mapping(manifest, &listed(&files)).map_err(|e| vec![e.message])
+    SystemImage::encode_for_mapping(manifest, &listed(&files)).map_err(|e| vec![e.to_string()])
 }
 
 /// These files with the plan of the services.
@@ -250,14 +251,14 @@ fn planned(
     let mut programs = borrowed(&files);
     programs.retain(|(path, _)| path.starts_with(BIN));
     let plan = plan(manifest, &programs)?;
-    let plan = plan.encode().map_err(|e| vec![e.message])?;
+    let plan = plan.encode().map_err(|e| vec![e.to_string()])?;
     files.push((PLAN.into(), plan));
     Ok(files)
 }
 
 /// A system image of a manifest and files.
 pub fn encode(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, String> {
-    SystemImage::encode(manifest, &listed(files)).map_err(|e| e.message)
+    SystemImage::encode(manifest, &listed(files)).map_err(|e| e.to_string())
 }
 
 /// Files as [`SystemImage::encode`] takes them.

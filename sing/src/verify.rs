@@ -1,7 +1,7 @@
 //! `sing verify`: whether files may become SIPs.
 
 use crate::input::{self, Kind};
-use crate::output;
+use crate::output::{self, name_of};
 use serde_json::{Value, json};
 use sing_compiler::Options;
 use sing_image::elf::Image;
@@ -13,7 +13,7 @@ pub fn run(files: &[PathBuf], json: bool) -> bool {
     let mut good = true;
     let mut all = Vec::new();
     for file in files {
-        let name = file.display();
+        let name = name_of(file);
         let verdict = one(file);
         good &= verdict.is_ok();
         match verdict {
@@ -66,7 +66,7 @@ fn one(file: &Path) -> Result<Accepted, String> {
     match input::kind(&bytes)? {
         Kind::Module => {
             // As `sing compile` and `sing run` take it: an ordinary program with its adapter.
-            let named = format!("{}: ", file.display());
+            let named = format!("{}: ", name_of(file));
             let module = input::module(file, &bytes)
                 .map_err(|e| e.strip_prefix(&named).unwrap_or(&e).to_owned())?;
             let verified =

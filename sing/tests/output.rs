@@ -133,3 +133,63 @@ fn the_version_is_said() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), said);
     }
 }
+
+#[test]
+fn no_name_of_a_file_or_function_is_obeyed_by_a_terminal() {
+    const EVIL: &str = "evil\u{1b}[31m\nsing: all is well\u{202e}";
+    let text = format!(
+        r#"(module (import "{0}" "{0}" (func)) (import "wasi_snapshot_preview1" "{0}" (func))
+            (func (export "_start")))"#,
+        r"evil\1b[31m\nsing: all is well"
+    );
+    let imports = file("evil-imports.wasm", wat::parse_str(text).unwrap());
+    let twice = r#"(module (func) (export "E" (func 0)) (export "E" (func 0)))"#;
+    let twice = twice.replace('E', r"evil\1b[31m\nsing: all is well");
+    let twice = file("evil-exports.wasm", wat::parse_str(twice).unwrap());
+    let junk = file(&format!("{EVIL}.wasm"), b"\0asm junk");
+    let contract = file(&format!("{EVIL}.contract"), "contract \u{1b}[31m {");
+    let system = file(&format!("{EVIL}.system"), "process");
+    let nothing = junk.with_file_name(format!("{EVIL}-nothing"));
+    let [imports, twice, junk, contract, system, nothing] =
+        [&imports, &twice, &junk, &contract, &system, &nothing].map(|p| p.to_str().unwrap());
+    let manifest =
+        "{\"start\": [{\"name\": \"\\u001b[31m\\nsing: all\", \"image\": \"\\u001b[31m\"}]}";
+    let manifest = file("evil.json", manifest);
+    let manifest = manifest.to_str().unwrap();
+    let out = file("evil.out", "");
+    let out = out.to_str().unwrap();
+    for words in [
+        &["verify", junk, twice, imports, nothing][..],
+        &["run", imports],
+        &["run", junk],
+        &["run", nothing],
+        &["compile", junk, "-o", out],
+        &["compile", twice, "-o", out],
+        &["inspect", nothing],
+        &["inspect", junk],
+        &["check", "contracts", contract],
+        &["check", "contracts", system],
+        &["check", "contracts", nothing],
+        &["fmt", contract],
+        &["diff", contract, junk],
+        &["doc", contract, "-o", out],
+        &["count", junk],
+        &["analyze", junk],
+        &["strip", junk, "-o", out],
+        &["disk", "ls", junk],
+        &["disk", "ls", nothing],
+        &["image", "--manifest", manifest, "-o", out],
+        &["check", "system", junk],
+        &["check", "system", "--manifest", manifest],
+    ] {
+        let ended = sing(words, Stdio::piped(), Stdio::piped());
+        let text = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+        assert_ne!(ended.status.code(), Some(0), "{words:?}: {text:?}");
+        let obeyed = text.lines().find(|line| {
+            line.contains(|c: char| c.is_control() || c == '\u{202e}')
+                || line.starts_with("sing: all")
+        });
+        assert_eq!(obeyed, None, "{words:?}: {text:?}");
+        assert!(!text.is_empty());
+    }
+}

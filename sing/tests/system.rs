@@ -105,6 +105,19 @@ fn check(folder: &Path, manifest: &str, programs: &[String]) -> (Option<i32>, St
     sing(&arguments)
 }
 
+/// Has an image made of a system that was checked: where it would be, the status, and what was said.
+fn image(folder: &Path, programs: &[String]) -> (PathBuf, Option<i32>, String) {
+    let out = folder.join("system.img");
+    let path = folder.join("system.json");
+    let mut arguments = vec!["image", "-o", out.to_str().unwrap()];
+    arguments.extend(["--manifest", path.to_str().unwrap()]);
+    for program in programs {
+        arguments.extend(["--bin", program]);
+    }
+    let (status, text) = sing(&arguments);
+    (out, status, text)
+}
+
 #[test]
 fn what_will_start_and_what_can_run_is_told_without_running_it() {
     let folder = folder("told");
@@ -129,14 +142,8 @@ fn what_will_start_and_what_can_run_is_told_without_running_it() {
         assert!(text.contains(part), "{part}:\n{text}");
     }
     // The image says the same.
-    let out = folder.join("system.img");
-    let path = folder.join("system.json");
-    let mut arguments = vec!["image", "-o", out.to_str().unwrap()];
-    arguments.extend(["--manifest", path.to_str().unwrap()]);
-    for program in &programs {
-        arguments.extend(["--bin", program]);
-    }
-    assert_eq!(sing(&arguments).0, Some(0));
+    let (out, status, said) = image(&folder, &programs);
+    assert_eq!(status, Some(0), "{said}");
     let (status, of_image) = sing(&["check", "system", out.to_str().unwrap()]);
     assert_eq!(status, Some(0));
     let body = |text: &str| {
@@ -179,14 +186,7 @@ fn all_that_keeps_a_system_from_starting_is_told_at_once() {
         assert!(text.contains(part), "{part}:\n{text}");
     }
     // An image of it is not made.
-    let out = folder.join("system.img");
-    let path = folder.join("system.json");
-    let mut arguments = vec!["image", "-o", out.to_str().unwrap()];
-    arguments.extend(["--manifest", path.to_str().unwrap()]);
-    for program in &programs {
-        arguments.extend(["--bin", program]);
-    }
-    let (status, text) = sing(&arguments);
+    let (out, status, text) = image(&folder, &programs);
     assert_eq!(status, Some(1));
     assert!(
         text.contains("both serve /a") && text.contains("wait for each other"),

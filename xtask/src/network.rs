@@ -15,7 +15,8 @@ enum Link {
     /// QEMU's own network, which leads to the host's as a program's connections do. Connections to
     /// these ports of the host's loopback lead to those of the machine.
     User { forwards: Vec<(u16, u16)> },
-    /// No card, but sockets of the host, or none of them: as the hosted kernel's command line has it.
+    /// No card, but sockets of the host, or none of them: as the hosted kernel's command line has
+    /// it.
     Sockets(String),
 }
 
@@ -59,8 +60,8 @@ impl Network {
         matches!(self.link, Link::Sockets(_))
     }
 
-    /// Reads `LOCAL,REMOTE`, `host` with ranges or not, `none`, or `user`, the latter with forwarded ports (`user,8080:80`), with
-    /// `,e1000` behind it for another card.
+    /// Reads `LOCAL,REMOTE`, `host` with ranges or not, `none`, or `user`, the latter with
+    /// forwarded ports (`user,8080:80`), with `,e1000` behind it for another card.
     pub fn named(text: &str) -> Result<Network> {
         if matches!(text.split(',').next(), Some("host" | "none")) {
             return Ok(Network::sockets(text));

@@ -65,8 +65,8 @@ fn transport(device: usize) -> usize {
     23 - device
 }
 
-/// What the kernel's command line says of a machine's disks, directories and network cards: `microvm` describes its transports
-/// only in tables that need an interpreter.
+/// What the kernel's command line says of a machine's disks, directories and network cards:
+/// `microvm` describes its transports only in tables that need an interpreter.
 pub fn transports(machine: Machine, devices: usize) -> String {
     if machine != Machine::Microvm {
         return String::new();

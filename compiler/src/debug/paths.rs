@@ -1,6 +1,8 @@
 //! Paths of a program's source files as an image keeps them: without the places where one machine
 //! keeps its tools and projects, so that they read well, and the same wherever it was compiled.
 
+use sing_image::shown::is_escaped;
+
 /// The longest path that an image keeps, in characters: of a longer one, the end.
 const LONGEST: usize = 256;
 
@@ -20,7 +22,7 @@ pub(super) fn of_file(compiled_in: &str, folder: &str, name: &str) -> String {
     let compiled_in = compiled_in.replace('\\', "/");
     let printable = shortened(&path, &compiled_in)
         .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+        .map(|c| if is_escaped(c) { '\u{fffd}' } else { c });
     let printable: Vec<char> = printable.collect();
     printable[printable.len().saturating_sub(LONGEST)..]
         .iter()

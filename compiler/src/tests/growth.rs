@@ -47,22 +47,13 @@ fn branches(count: usize) -> Vec<u8> {
     ))
 }
 
-/// The limit for which a module is refused, by the verifier already.
+/// The limit for which a module is refused, by the verifier as by the compiler.
 fn refused(wasm: &[u8], limit: Limit) {
     let options = whole();
     let verified = crate::verify(wasm, &options).err();
     let compiled = crate::compile(wasm, &options).err();
     assert_eq!(verified, compiled);
     too_large(verified, limit);
-}
-
-/// The limit for which a module is refused, of which the verifier knows nothing.
-/// Refused by the compiler, and by the verifier for the same.
-fn refused_by_the_compiler(wasm: &[u8], limit: Limit) {
-    let compiled = crate::compile(wasm, &whole()).err();
-    let verified = crate::verify(wasm, &whole()).err();
-    assert_eq!(compiled, verified);
-    too_large(compiled, limit);
 }
 
 fn too_large(e: Option<Error>, limit: Limit) {
@@ -155,8 +146,8 @@ fn changing(locals: usize, inner: &str) -> Vec<u8> {
 fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
     let branches = |n: usize| "local.get 0 br_if 0 ".repeat(n);
     compile(&changing(100, &branches(100)));
-    refused_by_the_compiler(&changing(760, &branches(760)), limits::LOCALS_CARRIED);
-    refused_by_the_compiler(&changing(1000, &branches(2000)), limits::FUNCTION_VALUES);
+    refused(&changing(760, &branches(760)), limits::LOCALS_CARRIED);
+    refused(&changing(1000, &branches(2000)), limits::FUNCTION_VALUES);
     let nested = |locals: usize, depth: usize| {
         let inner = format!(
             "{} local.get 0 br_if 0 {}",
@@ -173,7 +164,7 @@ fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
         ))
     };
     compile(&nested(100, 10));
-    refused_by_the_compiler(&nested(1000, 600), limits::LOCALS_IN_LOOPS);
+    refused(&nested(1000, 600), limits::LOCALS_IN_LOOPS);
 }
 
 #[test]
@@ -193,7 +184,7 @@ fn locals_that_a_loop_uses_are_not_looked_for_in_too_many_blocks() {
     let fields = format!(
         "{MAIN} (func (param i32) (local {declared}) {joins} loop {uses} local.get 0 br_if 0 end)"
     );
-    refused_by_the_compiler(&sip(&fields), limits::FUNCTION_VALUES);
+    refused(&sip(&fields), limits::FUNCTION_VALUES);
 }
 
 #[test]
@@ -253,7 +244,7 @@ fn at_the_border_verifier_and_compiler_agree() {
         }) = middle;
     }
     compile(&loads(least));
-    refused_by_the_compiler(&loads(most), limits::FUNCTION_VALUES);
+    refused(&loads(most), limits::FUNCTION_VALUES);
 }
 
 #[test]
@@ -280,7 +271,7 @@ fn values_that_wait_are_counted_where_they_are_many_and_long() {
         )
     };
     for fields in [on_stack(1000, 70_000), in_locals(1000, 70_000)] {
-        refused_by_the_compiler(&sip(&fields), limits::VALUES_KEPT);
+        refused(&sip(&fields), limits::VALUES_KEPT);
     }
     for fields in [on_stack(1000, 7000), in_locals(1000, 7000)] {
         assert_eq!(crate::verify(&sip(&fields), &whole()).map(drop), Ok(()));

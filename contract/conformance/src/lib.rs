@@ -4,10 +4,9 @@
 //! A [`System`] is a set of processes and the channels between their start-up endpoints. What a
 //! process does with its endpoints stands in its *behaviour* ([`ast`]), in a notation close to that
 //! of contracts; one without a behaviour is taken to do whatever its contracts allow. As contracts
-//! bound their queues, there are finitely many situations, and
-//! [`check`] looks at all of them: it finds processes that wait for each other, messages that come where nobody
-//! expects them, messages that nobody receives, and states that nobody leaves, each with a shortest
-//! run that leads there.
+//! bound their queues, there are finitely many situations, and [`check`] looks at all of them: it
+//! finds processes that wait for each other, messages that come where nobody expects them, messages
+//! that nobody receives, and states that nobody leaves, each with a shortest run that leads there.
 //!
 //! ```
 //! let system = sing_conformance::load(

@@ -7,6 +7,7 @@ use crate::view::View;
 use sing_contract::{Diagnostic, Severity, Source, Sources, Span};
 use sing_image::contract::{ContractTable, Hash, identities};
 use sing_image::manifest::Side;
+use sing_image::shown::Shown;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ type Loaded<T> = Result<T, Vec<Diagnostic>>;
 /// # Errors
 /// The findings of the text, or that a file cannot be read.
 pub fn load_file(path: &Path) -> Loaded<System> {
-    let name = path.display().to_string();
+    let name = Shown(path.display()).to_string();
     let text = sing_contract::read_text(path).map_err(|e| {
         let message = format!("cannot read {name}: {e}");
         vec![Diagnostic::error(message, Span::default(), "")]

@@ -6,6 +6,7 @@ use crate::model::Model;
 use crate::source::{Source, Sources, Span};
 use crate::{format, lower, parser, resolve};
 use sing_image::contract::ContractTable;
+use sing_image::shown::Shown;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -213,7 +214,7 @@ impl Loader {
         let text = match read_text(path) {
             Ok(text) => text,
             Err(error) => {
-                let message = format!("cannot read {}: {error}", path.display());
+                let message = format!("cannot read {}: {error}", Shown(path.display()));
                 self.errors.push(match import {
                     Some(span) => Diagnostic::error(message, span, "imported here"),
                     None => Diagnostic::error(message, Span::default(), ""),
@@ -222,7 +223,7 @@ impl Loader {
             }
         };
         self.files.push(known);
-        let name = path.display().to_string();
+        let name = Shown(path.display()).to_string();
         let file = parse_into(&mut self.texts, &name, &text, &mut self.errors);
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         if self.files.len() > 256 {

@@ -10,6 +10,7 @@
 //! - Bytes that are given belong to C until they come back; they are a box of this crate's, whose
 //!   length includes the zero behind them.
 //! - A null pointer is an error, or does nothing; it is never followed.
+//! - A kept process has one call at a time: another one meanwhile is refused, whatever thread makes it.
 
 mod talk;
 
@@ -18,7 +19,7 @@ pub use talk::{CChannel, CMessage, CPeer, CWord};
 use sing_embed::{Error, Image, Process, Program, System};
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 const OK: c_int = 0;
@@ -42,13 +43,25 @@ const _: () = {
 /// What a function that got a null pointer says.
 const NULL: &str = "a pointer is null that may not be";
 
+/// What an operation says of which there is one at a time.
+const IN_USE: &str = "another operation of it is under way; it has one at a time";
+
+/// What a mutex guards, for one operation; `None` while another one has it.
+fn alone<T>(one: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match one.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 /// `sing_system`.
-pub struct CSystem(Arc<System>);
+pub struct CSystem(Arc<System>, talk::Contracts);
 
 /// `sing_process`.
 pub struct CProcess {
-    /// Dropped first, as it stands first: it refers to the system.
-    process: Process<'static>,
+    /// A call has it to itself. Dropped first, as it stands first: it refers to the system.
+    process: Mutex<Process<'static>>,
     _system: Arc<System>,
 }
 
@@ -232,7 +245,10 @@ pub unsafe extern "C" fn sing_start(image: *const c_char, error: *mut CBytes) ->
         None => Err(NULL.to_owned()),
     };
     match started {
-        Ok(system) => Box::into_raw(Box::new(CSystem(Arc::new(system)))),
+        Ok(system) => Box::into_raw(Box::new(CSystem(
+            Arc::new(system),
+            talk::Contracts::default(),
+        ))),
         Err(reason) => {
             // SAFETY: the header's.
             unsafe { give(reason.into_bytes(), error) };
@@ -335,7 +351,7 @@ pub unsafe extern "C" fn sing_open(
     let program = unsafe { with_limits(system.program(&name), limits) };
     match program.open() {
         Ok(process) => Box::into_raw(Box::new(CProcess {
-            process,
+            process: Mutex::new(process),
             _system: shared,
         })),
         Err(reason) => {
@@ -357,16 +373,20 @@ pub unsafe extern "C" fn sing_ask(
     len: usize,
     to: *mut CBytes,
 ) -> c_int {
-    // SAFETY: the header's: they are null, or valid during the call, and no other call of the process
-    // is under way.
-    let given = unsafe { (process.as_mut(), bytes(at, len)) };
+    // SAFETY: the header's: they are null, or valid during the call.
+    let given = unsafe { (process.as_ref(), bytes(at, len)) };
     let (Some(process), Some(bytes)) = given else {
         // SAFETY: the header's.
         unsafe { give(NULL.into(), to) };
         return BAD_CALL;
     };
+    let Some(mut process) = alone(&process.process) else {
+        // SAFETY: the header's.
+        unsafe { give(IN_USE.into(), to) };
+        return BAD_CALL;
+    };
     // SAFETY: the header's.
-    unsafe { answer(process.process.call(bytes), to) }
+    unsafe { answer(process.call(bytes), to) }
 }
 
 /// `sing_close`.

@@ -8,17 +8,22 @@
 //! - A conversation, and a message that was received, have a share of their system and of their contract, so that none
 //!   outlives what it needs, whichever of them C gives back first.
 //! - The name and the blocks of a message stay where they are until C releases it.
+//! - A conversation has one operation at a time: another one meanwhile is refused, whatever thread begins it.
+//! - The text of a contract is read for the first conversation by it, and kept as long as the system.
 
-use crate::{BAD_CALL, CBytes, CLimits, CSystem, NULL, OK, bytes, give, status, text, with_limits};
+use crate::{
+    BAD_CALL, CBytes, CLimits, CSystem, IN_USE, NULL, OK, alone, bytes, give, status, text,
+    with_limits,
+};
 use sing_contract::conditions::judged;
 use sing_contract::model::{Direction, Side};
 use sing_embed::rt::{Any, Asking, Held, Incoming, Link, MESSAGE, Outgoing};
-use sing_embed::{Error, System};
+use sing_embed::{Error, MOST_ANSWER, System};
 use sing_image::contract::{Word, identities};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// `SING_BROKEN`.
@@ -77,8 +82,10 @@ impl CMessage {
 // The header's SING_WORDS.
 const _: () = assert!(MESSAGE == 12);
 
-/// A contract that a C program speaks.
-struct Contract {
+/// A contract that a C program speaks, on the side for which it was judged.
+pub struct Contract {
+    file: CString,
+    side: Side,
     name: String,
     identity: [u8; 32],
     first: String,
@@ -87,8 +94,8 @@ struct Contract {
 
 /// `sing_peer`.
 pub struct CPeer {
-    /// Dropped first, as it stands first: it refers to the system.
-    link: Link<'static>,
+    /// An operation has it to itself. Dropped first, as it stands first: it refers to the system.
+    link: Mutex<Link<'static>>,
     /// The deadline of each receive for which C says none.
     deadline: Duration,
     contract: Arc<Contract>,
@@ -103,7 +110,36 @@ struct Received {
     _system: Arc<System>,
 }
 
+/// The contracts that C programs have spoken in a system.
+#[derive(Default)]
+pub struct Contracts(Mutex<Vec<Arc<Contract>>>);
+
+impl Contracts {
+    /// The contract of this name for a host that has this side: one that is kept, or read now.
+    fn find(&self, file: &CStr, name: &str, side: Side) -> Result<Arc<Contract>, String> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is = |one: &&Arc<Contract>| one.is(file, name, side);
+        if let Some(known) = kept.iter().find(is) {
+            return Ok(Arc::clone(known));
+        }
+        drop(kept);
+        Contract::read(file, name, side).map(Arc::new)
+    }
+
+    /// Keeps a contract by which a process was spoken with: its text is the program's own.
+    fn keep(&self, contract: &Arc<Contract>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !(kept.iter()).any(|one| one.is(&contract.file, &contract.name, contract.side)) {
+            kept.push(Arc::clone(contract));
+        }
+    }
+}
+
 impl Contract {
+    fn is(&self, file: &CStr, name: &str, side: Side) -> bool {
+        self.file.as_c_str() == file && self.name == name && self.side == side
+    }
+
     /// Reads a contract of this name for a host that has this side.
     fn read(file: &CStr, name: &str, side: Side) -> Result<Contract, String> {
         let path = OsStr::from_bytes(file.to_bytes()).as_ref();
@@ -148,6 +184,8 @@ impl Contract {
             (name, message.words.clone())
         });
         Ok(Contract {
+            file: file.to_owned(),
+            side,
             name: name.to_owned(),
             identity,
             first: table.states.first().cloned().unwrap_or_default(),
@@ -155,11 +193,7 @@ impl Contract {
         })
     }
 
-    fn broken(&self, message: &str, why: &str) -> (c_int, String) {
-        (BROKEN, format!("{}.{message}: {why}", self.name))
-    }
-
-    /// A message of so many words of C's.
+    /// A message of so many words of C's, which is to be sent there.
     ///
     /// # Errors
     /// Why it is none.
@@ -168,18 +202,22 @@ impl Contract {
     /// The words and blocks are there, and stay as they are meanwhile, or `words` is null.
     unsafe fn message(
         &self,
+        link: &Link<'_>,
         name: &str,
         words: *const CWord,
         count: usize,
     ) -> Result<Outgoing, (c_int, String)> {
+        let broken = |why: &str| said(link.broken(&format!("{}.{name}: {why}", self.name)));
         let mut known = self.messages.iter().zip(0..);
         let found = known.find(|((known, _), _)| known.to_bytes() == name.as_bytes());
         let Some(((_, kinds), index)) = found else {
-            return Err(self.broken(name, "the contract has no such message"));
+            return Err(broken("the contract has no such message"));
         };
         if kinds.len() != count {
-            let why = format!("it has {} words, and not {count}", kinds.len());
-            return Err(self.broken(name, &why));
+            return Err(broken(&format!(
+                "it has {} words, and not {count}",
+                kinds.len()
+            )));
         }
         let words = match (words.is_null(), count) {
             (true, 0) => &[][..],
@@ -194,11 +232,12 @@ impl Contract {
                 (true, true) if kind.is_optional() && word.number == 0 => message.word(0),
                 (true, false) => {
                     let len = usize::try_from(word.number).unwrap_or(usize::MAX);
-                    if len > sing_embed::MOST_ANSWER {
-                        let most = sing_embed::MOST_ANSWER;
-                        let why =
-                            format!("word {number} is a block of {len} bytes; {most} are the most");
-                        return Err((BAD_CALL, format!("{}.{name}: {why}", self.name)));
+                    if len > MOST_ANSWER {
+                        return Err(said(Error::TooLong {
+                            what: format!("word {number} of {}.{name}", self.name),
+                            bytes: len,
+                            most: MOST_ANSWER,
+                        }));
                     }
                     // SAFETY: the caller's.
                     let all = unsafe { bytes(word.block.cast(), len) };
@@ -206,7 +245,7 @@ impl Contract {
                 }
                 (is_block, _) => {
                     let what = if is_block { "a block" } else { "a number" };
-                    return Err(self.broken(name, &format!("word {number} is {what}")));
+                    return Err(broken(&format!("word {number} is {what}")));
                 }
             }
         }
@@ -215,24 +254,31 @@ impl Contract {
 }
 
 impl CPeer {
-    /// Has the next receive end in time.
-    fn within(&mut self, nanoseconds: u64) {
-        let time = match nanoseconds {
+    /// The link, for one operation.
+    ///
+    /// # Errors
+    /// That another one is under way.
+    fn link(&self) -> Result<MutexGuard<'_, Link<'static>>, (c_int, String)> {
+        alone(&self.link).ok_or((BAD_CALL, IN_USE.into()))
+    }
+
+    /// How long a receive may take, for which C has said this.
+    fn time(&self, nanoseconds: u64) -> Duration {
+        match nanoseconds {
             0 => self.deadline,
             nanoseconds => Duration::from_nanos(nanoseconds),
-        };
-        self.link.within(time);
+        }
     }
 
     /// Gives C a message, or says why there is none.
     fn received(
         &self,
+        link: &Link<'static>,
         come: Result<Incoming<'static>, Error>,
     ) -> Result<CMessage, (c_int, String)> {
         let mut come = come.map_err(said)?;
         let known = self.contract.messages.get(come.index as usize);
-        let (name, _) =
-            known.ok_or_else(|| self.contract.broken("?", "a message that it does not have"))?;
+        let (name, _) = known.ok_or_else(|| said(link.misspoken(&self.contract.name)))?;
         let mut message = CMessage::NONE;
         let mut blocks = Vec::new();
         while let (Some(word), Some(place)) =
@@ -343,7 +389,8 @@ unsafe fn connect(
         EXP => Side::Exp,
         _ => Side::Imp,
     };
-    let contract = Contract::read(file, &contract.to_string_lossy(), side)?;
+    let contracts = &system.1;
+    let contract = contracts.find(file, &contract.to_string_lossy(), side)?;
     // SAFETY: the header's.
     let state = unsafe { text(channel.state) };
     let state = state.map_or(contract.first.as_str().into(), CStr::to_string_lossy);
@@ -365,13 +412,14 @@ unsafe fn connect(
     };
     let link = program.link(wanted, contract.name.clone().into());
     let link = link.map_err(|error| error.to_string())?;
+    contracts.keep(&contract);
     Ok(CPeer {
-        link,
+        link: Mutex::new(link),
         deadline: match deadline {
             0 => Duration::MAX,
             deadline => Duration::from_nanos(deadline),
         },
-        contract: Arc::new(contract),
+        contract,
         system: shared,
     })
 }
@@ -382,6 +430,7 @@ unsafe fn connect(
 /// The pointers are as the header says.
 unsafe fn outgoing(
     peer: &CPeer,
+    link: &Link<'_>,
     message: *const c_char,
     words: *const CWord,
     count: usize,
@@ -389,7 +438,10 @@ unsafe fn outgoing(
     // SAFETY: the header's.
     let name = unsafe { text(message) }.ok_or((BAD_CALL, NULL.into()))?;
     // SAFETY: the header's.
-    unsafe { peer.contract.message(&name.to_string_lossy(), words, count) }
+    unsafe {
+        peer.contract
+            .message(link, &name.to_string_lossy(), words, count)
+    }
 }
 
 /// `sing_send`.
@@ -407,9 +459,11 @@ pub unsafe extern "C" fn sing_send(
     // SAFETY: the header's.
     let result = match unsafe { peer.as_ref() } {
         None => Err((BAD_CALL, NULL.into())),
-        // SAFETY: the header's.
-        Some(peer) => unsafe { outgoing(peer, message, words, count) }
-            .and_then(|message| peer.link.send(message).map_err(said)),
+        Some(peer) => peer.link().and_then(|link| {
+            // SAFETY: the header's.
+            let message = unsafe { outgoing(peer, &link, message, words, count) };
+            link.send(message?).map_err(said)
+        }),
     };
     // SAFETY: the header's.
     unsafe { done(result.map(|()| None), std::ptr::null_mut(), error) }
@@ -426,13 +480,13 @@ pub unsafe extern "C" fn sing_receive(
     to: *mut CMessage,
     error: *mut CBytes,
 ) -> c_int {
-    // SAFETY: the header's: nobody else uses it meanwhile.
-    let result = match unsafe { peer.as_mut() } {
+    // SAFETY: the header's.
+    let result = match unsafe { peer.as_ref() } {
         None => Err((BAD_CALL, NULL.into())),
-        Some(peer) => {
-            peer.within(deadline);
-            peer.received(peer.link.receive())
-        }
+        Some(peer) => peer.link().and_then(|mut link| {
+            link.within(peer.time(deadline));
+            peer.received(&link, link.receive())
+        }),
     };
     // SAFETY: the header's.
     unsafe { done(result.map(Some), to, error) }
@@ -452,15 +506,15 @@ pub unsafe extern "C" fn sing_exchange(
     to: *mut CMessage,
     error: *mut CBytes,
 ) -> c_int {
-    // SAFETY: the header's: nobody else uses it meanwhile.
-    let result = match unsafe { peer.as_mut() } {
+    // SAFETY: the header's.
+    let result = match unsafe { peer.as_ref() } {
         None => Err((BAD_CALL, NULL.into())),
-        Some(peer) => {
-            peer.within(deadline);
+        Some(peer) => peer.link().and_then(|mut link| {
+            link.within(peer.time(deadline));
             // SAFETY: the header's.
-            unsafe { outgoing(peer, message, words, count) }
-                .and_then(|message| peer.received(peer.link.exchange(message)))
-        }
+            let message = unsafe { outgoing(peer, &link, message, words, count) };
+            peer.received(&link, link.exchange(message?))
+        }),
     };
     // SAFETY: the header's.
     unsafe { done(result.map(Some), to, error) }

@@ -1,5 +1,6 @@
 /* Conversations in C, and all that can be wrong with them: `c-talk IMAGE CONTRACTS`, where the contracts are those of the tests. */
 #include "singularity.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,42 @@ static void show(const char *what, enum sing_status status, sing_message *messag
         }
     }
     printf("\n");
+}
+
+/* Waits for a message that does not come. */
+static void *wait_long(void *peer) {
+    sing_bytes text = {0};
+    sing_message none;
+    enum sing_status status;
+    do {
+        /* The other thread may be there first. */
+        status = sing_receive(peer, 2000000000, &none, &text);
+        sing_free(&text);
+        sing_release(&none);
+    } while (status == SING_BAD_CALL);
+    return (void *)(intptr_t)status;
+}
+
+/* Two threads use one conversation: the second operation is refused. */
+static void two_at_once(sing_system *system, const sing_channel *channel) {
+    sing_bytes text = {0};
+    sing_peer *peer = sing_connect(system, "talker", NULL, channel, &text);
+    pthread_t thread;
+    if (!peer || pthread_create(&thread, NULL, wait_long, peer)) {
+        say("no thread", SING_NOT_MADE, &text);
+        return;
+    }
+    /* Refused for its name as long as the other thread does not wait. */
+    enum sing_status status;
+    do {
+        sing_free(&text);
+        status = sing_send(peer, "Nothing like it", NULL, 0, &text);
+    } while (status == SING_BROKEN);
+    say("at once", status, &text);
+    void *ended;
+    pthread_join(thread, &ended);
+    printf("the other %d\n", (int)(intptr_t)ended);
+    sing_hang_up(peer);
 }
 
 int main(int count, char **words) {
@@ -98,8 +135,11 @@ int main(int count, char **words) {
         say("answered", sing_send(peer, "Sum", &sum, 1, &text), &text);
     }
     sing_hang_up(peer);
-    /* What cannot be connected. */
     channel.side = SING_IMP;
+    channel.endpoint = "speak";
+    two_at_once(system, &channel);
+    /* What cannot be connected. */
+    channel.endpoint = "wonders";
     if (!sing_connect(system, "talker", &limits, &channel, &text)) {
         say("endpoint", SING_NOT_MADE, &text);
     }

@@ -1,8 +1,8 @@
 //! The container of an installed image: an ELF file, so that objdump, gdb and perf read it.
 //!
 //! Sections: `.text` (position-independent code), [`DATA`] (bytes), [`META`], [`MANIFEST`],
-//! [`CONTRACTS`] (postcard), perhaps [`LINES`], and a symbol table with a symbol for each function that has code. The compiler
-//! writes it; this module reads it.
+//! [`CONTRACTS`] (postcard), perhaps [`LINES`], and a symbol table with a symbol for each function
+//! that has code. The compiler writes it; this module reads it.
 
 use crate::Error;
 use crate::contract::{self, ContractTable, Hash};

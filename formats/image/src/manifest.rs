@@ -253,8 +253,8 @@ pub struct Manifest {
     #[serde(default)]
     pub parameters: Option<Vec<Parameter>>,
     /// The most time that the program may take to answer one request, in milliseconds, for those
-    /// who have requests answered by processes of it. 0: none stated. The last field: programs that were built
-    /// before it read manifests without it.
+    /// who have requests answered by processes of it. 0: none stated. The last field: programs that
+    /// were built before it read manifests without it.
     #[serde(default)]
     pub deadline: u32,
 }

@@ -398,6 +398,52 @@ fn functions_that_differ_in_the_version_before_are_the_adapters_for_it() {
     };
     assert_eq!(exit, exit_before);
     assert_ne!(write, write_before);
+    // By the adapter's own name for it, no version has it.
+    for module in ["wasi_snapshot_preview1", "wasi_unstable"] {
+        let mixed = PROGRAM.replace(
+            "\"wasi_snapshot_preview1\" \"fd_write\"",
+            &format!("\"{module}\" \"wasi_unstable#fd_write\""),
+        );
+        assert_ne!(mixed, PROGRAM);
+        let text = refusal(&mixed, &adapter);
+        let name = format!("{module}.wasi_unstable#fd_write: there is no such function here");
+        assert!(text.contains(&name), "{text}");
+    }
+}
+
+#[test]
+fn no_name_in_a_refusal_is_obeyed_by_a_terminal() {
+    let hostile = "evil\\1b[2J\\nsing: all is well\\c2\\9b1m";
+    let import = format!("(import \"{hostile}\" \"{hostile}\" (func))");
+    let export = format!("(export \"{hostile}\" (func 0))");
+    let start = "(func (export \"_start\"))";
+    for text in [
+        format!("(module {import} {start})"),
+        format!(
+            "(module {} {start})",
+            import.replace("(func)", "(global i32)")
+        ),
+        // Not valid, and the validator quotes the name.
+        format!("(module (func) {export} {export} {start})"),
+    ] {
+        let text = refusal(&text, ADAPTER);
+        let obeyed = text
+            .lines()
+            .find(|l| l.contains(char::is_control) || l.starts_with("sing:"));
+        assert_eq!(obeyed, None, "{text:?}");
+    }
+}
+
+#[test]
+fn letters_of_several_characters_are_shown_as_they_are() {
+    let text = refusal(
+        "(module (import \"cafe\u{301}\" \"\u{1112}\u{1161}\u{11ab}\" (func)) (func (export \"_start\")))",
+        ADAPTER,
+    );
+    assert!(
+        text.contains("cafe\u{301}: a function (\u{1112}\u{1161}\u{11ab})"),
+        "{text}"
+    );
 }
 
 #[test]

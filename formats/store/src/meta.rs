@@ -17,11 +17,16 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::{Bound, RangeBounds};
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, StorageError,
-    TableDefinition,
+    Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, StorageBackend as _,
+    StorageError, TableDefinition,
 };
 
 const RECORDS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("records");
+
+/// The first bytes of a database.
+const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
+/// How it divides itself: no pages for the head of a region, and 2^20 for its data.
+const REGIONS: [u8; 8] = [0, 0, 0, 0, 0, 0, 0x10, 0];
 
 type Committed = ReadOnlyTable<&'static [u8], &'static [u8]>;
 /// A key and its value.
@@ -60,6 +65,7 @@ impl<D: Disk> Meta<D> {
 
     fn open_database(&mut self, verify: bool) -> Result<(), Error> {
         self.region.take_fault();
+        self.check_regions()?;
         let database = Builder::new()
             .set_cache_size(self.cache)
             .set_check_integrity_on_open(verify)
@@ -67,6 +73,28 @@ impl<D: Disk> Meta<D> {
             .map_err(|_| self.failed("its metadata cannot be opened"))?;
         self.database = Some(database);
         Ok(())
+    }
+
+    /// That the database is divided as it divides itself. No checksum guards these numbers, and it
+    /// takes the places of pages that it computes by them to be within the regions: with others it
+    /// would panic.
+    fn check_regions(&mut self) -> Result<(), Error> {
+        let mut head = [0; 24];
+        let has_begun = self
+            .region
+            .len()
+            .is_ok_and(|bytes| bytes >= head.len() as u64);
+        if !has_begun {
+            return Ok(());
+        }
+        if self.region.read(0, &mut head).is_err() {
+            return Err(self.failed("its metadata cannot be read"));
+        }
+        match head[16..] == REGIONS || head[..9] != MAGIC {
+            // What is no database it finds out itself.
+            true => Ok(()),
+            false => Err(self.failed("its metadata is divided as none is")),
+        }
     }
 
     /// Forgets the database after a failure: the next use opens it again.
@@ -169,8 +197,8 @@ impl<D: Disk> Meta<D> {
         }
     }
 
-    /// That a stored record lies where it was looked for. In pages that somebody has made up, keys may lie in
-    /// any order: whoever goes from one to the next would never come to an end.
+    /// That a stored record lies where it was looked for. In pages that somebody has made up, keys
+    /// may lie in any order: whoever goes from one to the next would never come to an end.
     fn within(
         &mut self,
         stored: &Option<Record>,

@@ -89,20 +89,23 @@ impl<D: Disk> Store<D> {
     pub fn tidy(&mut self) -> Result<Progress, Error> {
         self.writable()?;
         let end = key(tag::TIDY, u64::MAX);
-        let mut at = self.tidied;
-        let mut wrapped = at == 0;
+        let mut from = key(tag::TIDY, self.tidied).to_vec();
+        let mut wrapped = self.tidied == 0;
         for _ in 0..MOST_LOOKS {
-            let from = key(tag::TIDY, at);
             let Some((found, _)) = self.meta.next(Bound::Excluded(&from), &end)? else {
                 if wrapped {
                     break;
                 }
                 wrapped = true;
-                at = 0;
+                from = key(tag::TIDY, 0).to_vec();
                 continue;
             };
-            let id = Self::node_of(&found)?;
-            at = id.0;
+            from = found;
+            // A key that is no node's is there for nothing, and a check names it.
+            let Ok(id) = Self::node_of(&from) else {
+                continue;
+            };
+            let at = id.0;
             if self.is_kept(id)? && !self.has_blocks_beyond(id)? {
                 continue;
             }

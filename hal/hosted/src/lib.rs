@@ -103,7 +103,10 @@ pub struct Config {
     /// The machine's disks, at most [`MOST_DISKS`].
     pub disks: Vec<DiskFile>,
     /// Directories of the host that the machine has as devices; with the disks, at most
-    /// [`MOST_DISKS`].
+    /// [`MOST_DISKS`]. Such a machine has the process for itself: starting it raises the process's soft
+    /// limit of descriptors (`RLIMIT_NOFILE`), up to the hard one, to what all of them want, and
+    /// [sockets](Config::sockets) raise it likewise. It is not lowered again. A program that embeds a system
+    /// gives directories to its calls instead ([`Directories`]), which leave the limit as it is.
     pub directories: Vec<HostDirectory>,
     /// Its network cards; with the disks and directories, at most [`MOST_DISKS`].
     pub networks: Vec<Network>,

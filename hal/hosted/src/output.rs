@@ -95,7 +95,7 @@ impl Stream {
     /// Two streams, whose thread is made when it is needed.
     fn direct(signal: i32) -> Arc<Stream> {
         let direct = Direct {
-            streams: Streams::default(),
+            streams: Streams::new(same_file()),
             kernel: Kernel::this(),
             signal,
         };
@@ -198,7 +198,10 @@ impl Stream {
                     write_all(stdout(), piece).map_err(streams::Error::Refused)
                 }
                 // A line of the log that cannot be written is lost.
-                (Class::Kernel | Class::Debug, _) => {
+                (Class::Kernel | Class::Debug, streams) => {
+                    if let Some(streams) = streams {
+                        streams.end_line();
+                    }
                     let _ = write_all(stderr(), piece);
                     Ok(())
                 }

@@ -3,6 +3,7 @@
 //!
 //! Invariant: a name takes one line, whatever bytes are in it; an image's author chose it.
 
+use sing_image::shown::is_escaped;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -75,7 +76,7 @@ fn lines(image: &str, functions: &mut dyn Iterator<Item = (Range<u64>, &str)>) -
         // A `String` takes everything.
         let _ = write!(text, "{:x} {size:x} ", code.start);
         let name = image.chars().chain([':']).chain(name.chars());
-        let printed = name.map(|c| if c.is_control() { '?' } else { c });
+        let printed = name.map(|c| if is_escaped(c) { '?' } else { c });
         text.extend(printed.take(LONGEST));
         text.push('\n');
     }

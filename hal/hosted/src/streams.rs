@@ -19,6 +19,10 @@ pub(crate) struct Streams {
     got: usize,
     /// How many bytes of the piece are still to come.
     left: usize,
+    /// Both are written to one file, so a line of either is continued by the other.
+    is_one: bool,
+    /// What was written last to standard error's file does not end a line.
+    is_unfinished: bool,
 }
 
 /// The reason for which the output cannot be written.
@@ -31,6 +35,21 @@ pub(crate) enum Error {
 }
 
 impl Streams {
+    /// Two streams; whether both go to one file.
+    pub(crate) fn new(is_one: bool) -> Streams {
+        Streams {
+            is_one,
+            ..Streams::default()
+        }
+    }
+
+    /// Ends the line that the program has begun where a line of the log is to be written next.
+    pub(crate) fn end_line(&mut self) {
+        if std::mem::take(&mut self.is_unfinished) {
+            let _ = output::write_all(stderr(), b"\n");
+        }
+    }
+
     /// Writes the next bytes of the output to their streams.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.take_apart(bytes, |stream, piece| {
@@ -79,6 +98,11 @@ impl Streams {
                 let piece = &bytes[..bytes.len().min(self.left)];
                 let written = write(self.head[0], piece).map_err(Error::Refused)?;
                 self.left -= written;
+                if let Some(last) = piece[..written].last()
+                    && (self.is_one || self.head[0] == 2)
+                {
+                    self.is_unfinished = *last != b'\n';
+                }
                 bytes = &bytes[written..];
                 if written < piece.len() {
                     break;
@@ -147,6 +171,32 @@ mod tests {
             });
             assert_eq!(rest.unwrap(), frames.len() - done);
             assert_eq!(out, [b"hi.".to_vec(), b"!".to_vec()], "{room}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_unfinished_that_the_log_would_continue() {
+        const OUT: &[u8] = b"\x01\x01\0\0\0x";
+        const ERROR: &[u8] = b"\x02\x01\0\0\0x";
+        const END: &[u8] = b"\x02\x02\0\0\0x\n";
+        const NOTHING: &[u8] = b"\x02\0\0\0\0";
+        for (pieces, apart, one) in [
+            (&[][..], false, false),
+            (&[OUT], false, true),
+            (&[ERROR], true, true),
+            (&[ERROR, NOTHING], true, true),
+            (&[ERROR, END], false, false),
+            (&[END, OUT], false, true),
+            (&[OUT, END], false, false),
+            (&[ERROR, OUT], true, true),
+        ] {
+            for (is_one, expected) in [(false, apart), (true, one)] {
+                let mut streams = Streams::new(is_one);
+                let frames = pieces.concat();
+                let done = streams.take_apart(&frames, |_, piece| Ok(piece.len()));
+                assert_eq!(done, Ok(frames.len()));
+                assert_eq!(streams.is_unfinished, expected, "{pieces:?} {is_one}");
+            }
         }
     }
 

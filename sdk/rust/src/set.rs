@@ -1,7 +1,8 @@
 //! Sets of endpoints: a service waits for all its clients with one.
 //!
-//! [`WaitSet`] is the kernel's set: endpoints of any type under numbers, of which a wait names one that is ready.
-//! [`EndpointSet`] owns endpoints of one type and state, and is what `switch_receive!` takes them from.
+//! [`WaitSet`] is the kernel's set: endpoints of any type under numbers, of which a wait names one
+//! that is ready. [`EndpointSet`] owns endpoints of one type and state, and is what
+//! `switch_receive!` takes them from.
 //!
 //! Invariants:
 //! - The cost of a wait does not depend on how many endpoints are idle: the kernel keeps those that

@@ -6,7 +6,8 @@ use crate::{Error, error, sys};
 /// returns.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is none with this id, [`Error::NotPermitted`] if the system cannot do without it.
+/// [`Error::NotFound`] if there is none with this id, [`Error::NotPermitted`] if the system cannot
+/// do without it.
 pub fn stop(id: u32, exit_code: i32) -> Result<(), Error> {
     error::check(sys::sys_stop(id, exit_code)).map(drop)
 }
@@ -23,8 +24,8 @@ pub struct Stop {
 /// Stops any process, in this way.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is none with this id, [`Error::NotPermitted`] if the system cannot do without it and
-/// `how` does not force it.
+/// [`Error::NotFound`] if there is none with this id, [`Error::NotPermitted`] if the system cannot
+/// do without it and `how` does not force it.
 pub fn stop_by(id: u32, exit_code: i32, how: Stop) -> Result<(), Error> {
     let how = u32::from(how.only) | u32::from(how.force) << 1;
     error::check(sys::sys_stop_by(id, exit_code, how)).map(drop)

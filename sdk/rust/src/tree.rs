@@ -28,7 +28,8 @@ pub trait Content: Sized {
     /// Moves it to `at` in a block; nothing is attached there. Outside the block, the SIP ends.
     ///
     /// # Errors
-    /// [`Error::BadState`] if the block is shared and so cannot get parts. A part that did not get there is freed.
+    /// [`Error::BadState`] if the block is shared and so cannot get parts. A part that did not get
+    /// there is freed.
     fn put(self, block: &mut Block, at: usize) -> Result<(), Error>;
 
     /// Takes it out of a block; `None` if it is not there, and then nothing has changed, unless the
@@ -148,8 +149,8 @@ impl<T: Content> Vector<T> {
     /// A vector of these elements, at least one.
     ///
     /// # Errors
-    /// [`Error::NoResources`] if memory is short, [`Error::BadArgument`] for a length that cannot be; the elements
-    /// are then freed.
+    /// [`Error::NoResources`] if memory is short, [`Error::BadArgument`] for a length that cannot
+    /// be; the elements are then freed.
     pub fn from_elements(elements: Vec<T>) -> Result<Vector<T>, Error> {
         let () = Self::COUNTABLE;
         let size = elements.len().checked_mul(T::SIZE);

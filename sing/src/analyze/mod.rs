@@ -10,6 +10,7 @@ mod data;
 mod report;
 mod stack;
 
+use crate::output::name_of;
 use crate::{input, output};
 use serde_json::{Value, json};
 use sing_abi::{entry, names};
@@ -39,7 +40,7 @@ pub struct Request {
 
 /// Analyses a module and prints what was found.
 pub fn run(request: &Request) -> Result<bool, String> {
-    let name = request.file.display();
+    let name = name_of(&request.file);
     let bytes = input::read(&request.file)?;
     let module = input::module(&request.file, &bytes)?;
     let image = input::elf(

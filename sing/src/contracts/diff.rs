@@ -1,7 +1,7 @@
 //! `sing diff`: two versions of contracts, and which side a change breaks.
 
 use super::sources::{self, Program, Source};
-use crate::output;
+use crate::output::{self, name_of};
 use serde_json::{Value, json};
 use sing_contract_tools::diff::{self, Break, Change, Version};
 use sing_image::contract::identities;
@@ -28,7 +28,7 @@ fn version(file: &Path) -> Result<Version, String> {
     let all: Vec<_> = match sources::read(file)? {
         Source::Text(contracts) => {
             let tables = contracts.tables();
-            let known = identities(&tables).map_err(|e| format!("{}: {e}", file.display()))?;
+            let known = identities(&tables).map_err(|e| format!("{}: {e}", name_of(file)))?;
             known.into_iter().zip(tables).collect()
         }
         Source::Program(program) => program.identified().collect(),
@@ -36,7 +36,7 @@ fn version(file: &Path) -> Result<Version, String> {
     };
     for (identity, table) in all {
         let added = version.add(identity, table);
-        added.map_err(|e| format!("{}: {e}", file.display()))?;
+        added.map_err(|e| format!("{}: {e}", name_of(file)))?;
     }
     Ok(version)
 }

@@ -1,6 +1,7 @@
 //! `sing doc`: contracts as web pages.
 
 use super::sources::{self, Source};
+use crate::output::name_of;
 use crate::{input, output};
 use sing_contract_tools::doc::{self, Usage};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub fn run(files: &[PathBuf], system: Option<&PathBuf>, out: &Path) -> Result<bo
     if let Some(file) = system {
         let manifest = serde_json::from_slice(&input::read(file)?);
         let manifest =
-            manifest.map_err(|e| format!("{}: no system manifest: {e}", file.display()))?;
+            manifest.map_err(|e| format!("{}: no system manifest: {e}", name_of(file)))?;
         usage.systems.push(manifest);
     }
     if texts.is_empty() {
@@ -34,7 +35,7 @@ pub fn run(files: &[PathBuf], system: Option<&PathBuf>, out: &Path) -> Result<bo
         );
     }
     let pages = doc::pages(&texts, &usage)?;
-    std::fs::create_dir_all(out).map_err(|e| format!("{}: cannot be made: {e}", out.display()))?;
+    std::fs::create_dir_all(out).map_err(|e| format!("{}: cannot be made: {e}", name_of(out)))?;
     for page in &pages {
         let inputs = files.iter().chain(system);
         output::is_no_input(&out.join(&page.name), inputs)?;
@@ -44,7 +45,7 @@ pub fn run(files: &[PathBuf], system: Option<&PathBuf>, out: &Path) -> Result<bo
     }
     output::line(format!(
         "{}: {} contracts",
-        out.join("index.html").display(),
+        name_of(&out.join("index.html")),
         pages.len() - 2
     ));
     Ok(true)

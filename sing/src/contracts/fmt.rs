@@ -1,7 +1,7 @@
 //! `sing fmt`: formats contracts.
 
 use super::sources;
-use crate::output;
+use crate::output::{self, name_of};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub fn run(files: &[PathBuf], check: bool) -> Result<bool, String> {
         match one(file, check) {
             Ok(laid) => good &= laid,
             Err(message) => {
-                output::complain(message);
+                output::complain_in_colour(message);
                 good = false;
             }
         }
@@ -33,7 +33,7 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
     let name = if is_input(file) {
         "standard input".into()
     } else {
-        file.display().to_string()
+        name_of(file).to_string()
     };
     let unread = |e| format!("sing: {name}: cannot be read: {e}");
     let text = if is_input(file) {

@@ -1,13 +1,14 @@
 //! Sources of contracts: texts, modules, images of programs, system images.
 
 use crate::input;
-use crate::output;
+use crate::output::{self, name_of};
 use sing_compiler::Options;
 use sing_contract::{Contracts, Diagnostic};
 use sing_contract_tools::doc;
 use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
 use sing_image::manifest::Manifest;
+use sing_image::shown::Shown;
 use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -48,7 +49,7 @@ pub enum Source {
 /// Reads a file of any kind, recognised by its first bytes.
 pub fn read(path: &Path) -> Result<Source, String> {
     let bytes = input::read(path)?;
-    let name = path.display();
+    let name = name_of(path);
     if bytes.starts_with(MAGIC) {
         return system(&bytes).map_err(|e| format!("{name}: {e}"));
     }
@@ -67,11 +68,11 @@ pub fn read(path: &Path) -> Result<Source, String> {
 pub fn text(path: &Path) -> Result<Contracts, String> {
     is_text(path)?;
     let contracts = sing_contract::load_file(path).map_err(|found| {
-        output::complain(report(&found));
-        format!("{}: its contracts do not hold", path.display())
+        output::complain_in_colour(report(&found));
+        format!("{}: its contracts do not hold", name_of(path))
     })?;
     if !contracts.warnings.is_empty() {
-        output::complain(report(&contracts.warnings));
+        output::complain_in_colour(report(&contracts.warnings));
     }
     Ok(contracts)
 }
@@ -107,7 +108,7 @@ fn system(bytes: &[u8]) -> Result<Source, String> {
     let mut programs = Vec::new();
     for (path, bytes) in image.files() {
         if path.starts_with(BIN) {
-            let program = program(bytes).map_err(|e| format!("{path}: {e}"))?;
+            let program = program(bytes).map_err(|e| format!("{}: {e}", Shown(path)))?;
             programs.push(program);
         }
     }

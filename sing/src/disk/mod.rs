@@ -9,9 +9,10 @@ mod parse;
 
 pub use parse::parse;
 
-use crate::output;
+use crate::output::{self, name_of};
 use file::ImageFile;
 use sing_files::standard;
+use sing_image::shown::Shown;
 use sing_store::{Entry, Error, FormatOptions, Kind, MountOptions, NodeId, Progress, ROOT, Store};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -72,7 +73,7 @@ type Image = Store<ImageFile>;
 
 /// Runs a command. False: the image was checked and has problems.
 pub fn run(request: &Request) -> Done<bool> {
-    let name = request.file().display();
+    let name = name_of(request.file());
     // The checksums keep damage from the database, but checksums can be made up: then the database
     // may panic.
     let done = catch_unwind(AssertUnwindSafe(|| request.run()));
@@ -121,7 +122,7 @@ fn say(error: Error) -> String {
 }
 
 fn at(path: &str) -> impl Fn(Error) -> String {
-    move |error| format!("{path}: {error}")
+    move |error| format!("{}: {error}", Shown(path))
 }
 
 fn now() -> u64 {
@@ -157,12 +158,26 @@ fn mount(file: &Path, read_only: bool) -> Done<Image> {
     Store::mount(disk, &options).map_err(say)
 }
 
-/// Does something to an image, and finishes what others have left to be given back.
+/// Does something to an image, and finishes what others have left to be given back. If not all of that can
+/// be given back, the change is made all the same, and that is said.
 fn change(file: &Path, work: impl FnOnce(&mut Image) -> Done) -> Done {
     let mut image = mount(file, false)?;
     let done = work(&mut image);
-    while image.tidy().map_err(say)? == Progress::More {}
+    let tidied = loop {
+        match image.tidy() {
+            Ok(Progress::More) => {}
+            Ok(Progress::Done) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
     image.unmount().map_err(say)?;
+    if let Err(error) = tidied {
+        let file = name_of(file);
+        output::complain(format!(
+            "sing: disk: {file}: not all space of removed files could be given back: {error}; `sing disk check \
+             {file}` says what is wrong"
+        ));
+    }
     done
 }
 
@@ -260,7 +275,7 @@ fn get(file: &Path, path: &str, out: &Path) -> Done {
     });
     made.map_err(|e| match failed {
         Some(reason) => reason,
-        None => format!("{}: cannot be written: {e}", out.display()),
+        None => format!("{}: cannot be written: {e}", name_of(out)),
     })
 }
 
@@ -287,7 +302,7 @@ fn copy_out(
 
 fn put(file: &Path, source: &Path, path: &str) -> Done {
     output::is_no_input(file, [&source.to_path_buf()])?;
-    let source_name = source.display();
+    let source_name = name_of(source);
     let mut from = File::open(source).map_err(|e| format!("{source_name}: {e}"))?;
     change(file, |image| {
         let (directory, name) = match find(image, path) {
@@ -371,7 +386,7 @@ fn check(file: &Path) -> Done<bool> {
     for text in &report.texts {
         output::line(text);
     }
-    let name = file.display();
+    let name = name_of(file);
     match report.problems {
         0 => output::line(format!("{name}: {} nodes, no problem", report.nodes)),
         1 => output::line(format!("{name}: 1 problem")),

@@ -12,6 +12,7 @@
 //!   used longest ago are removed first.
 //! - Whatever goes wrong here, the program runs: it is compiled.
 
+use crate::output::name_of;
 use rustix::fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -84,7 +85,7 @@ impl Choice {
             caches.ok_or_else(|| unusable("neither HOME nor XDG_CACHE_HOME is set".into()))?;
         // Under `sudo` it may be another user's, who could not enter what is made there.
         if std::fs::metadata(&owned).is_ok_and(|about| about.uid() != geteuid().as_raw()) {
-            let text = format!("{}: it belongs to another user", owned.display());
+            let text = format!("{}: it belongs to another user", name_of(&owned));
             return Err(unusable(text));
         }
         Ok(Some(caches.join(FOLDER)))
@@ -172,7 +173,7 @@ impl Cache {
     /// The cache in this directory, which is made if it is not there.
     pub(super) fn at(place: &Path) -> Result<Cache, Unusable> {
         let unusable = |unsafe_place, why: &dyn std::fmt::Display| Unusable {
-            text: format!("{}: {why}", place.display()),
+            text: format!("{}: {why}", name_of(place)),
             unsafe_place,
         };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(place);

@@ -12,7 +12,7 @@ mod pieces;
 pub use cache::Choice;
 
 use crate::input;
-use crate::output::complain;
+use crate::output::{complain, name_of};
 use crate::run::program_name;
 use cache::{Cache, Key};
 use pieces::Pieces;
@@ -58,14 +58,14 @@ impl Kept {
     ) -> Result<Compiled, String> {
         compile(self.cache.as_ref(), path, module, options, &|text| {
             if self.verbose {
-                complain(format!("sing: {}: {text}", path.display()));
+                complain(format!("sing: {}: {text}", name_of(path)));
             }
         })
     }
 
     /// The image in a file's bytes; a module is compiled.
     pub fn image(&self, path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, String> {
-        let kind = input::kind(&bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        let kind = input::kind(&bytes).map_err(|e| format!("{}: {e}", name_of(path)))?;
         match kind {
             input::Kind::Image => Ok(bytes),
             input::Kind::Module => input::elf(&self.compile(path, &bytes, options)?, path),

@@ -4,6 +4,7 @@
 use super::cargo::{self, Package, Program};
 use super::{C, PACKAGE, SYSTEM};
 use crate::kept::{Kept, Wanted};
+use crate::output::name_of;
 use crate::{carried, cc, input, output, system};
 use serde_json::json;
 use sing_compiler::Options;
@@ -45,7 +46,7 @@ impl fmt::Display for Built {
         write!(
             f,
             "{}: {} bytes, {count} program{}",
-            self.image.display(),
+            name_of(&self.image),
             self.bytes,
             if count == 1 { "" } else { "s" }
         )?;
@@ -99,14 +100,14 @@ pub fn build(root: &Path, kept: Wanted) -> Result<Option<Built>, String> {
         Ok(archive) => archive,
         Err(problems) => {
             for problem in problems {
-                output::complain(format!("sing: {}: {problem}", manifest_file.display()));
+                output::complain(format!("sing: {}: {problem}", name_of(&manifest_file)));
             }
             return Ok(None);
         }
     };
     let folder = package.target.join("sing");
     fs::create_dir_all(&folder)
-        .map_err(|e| format!("{}: cannot be made: {e}", folder.display()))?;
+        .map_err(|e| format!("{}: cannot be made: {e}", name_of(&folder)))?;
     let image = folder.join(package.name).with_extension("img");
     output::write(&image, &archive)?;
     Ok(Some(Built {
@@ -144,11 +145,11 @@ fn sources(root: &Path) -> Result<Option<Sources>, String> {
         if own.iter().any(|program| program.name == name) {
             return Err(format!(
                 "{}: the package has a program of this name, too; give one of them another",
-                folder.display()
+                name_of(&folder)
             ));
         }
         fs::create_dir_all(&place)
-            .map_err(|e| format!("{}: cannot be made: {e}", place.display()))?;
+            .map_err(|e| format!("{}: cannot be made: {e}", name_of(&place)))?;
         let mut files = cc::files(&folder, "c")?;
         for place in [root, &folder] {
             files.extend(cc::files(place, "contract")?);
@@ -173,7 +174,7 @@ fn in_c(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     if !place.is_dir() {
         return Ok(Vec::new());
     }
-    let failed = |e| format!("{}: cannot be read: {e}", place.display());
+    let failed = |e| format!("{}: cannot be read: {e}", name_of(&place));
     let mut found = Vec::new();
     for entry in fs::read_dir(&place).map_err(failed)? {
         let folder = entry.map_err(failed)?.path();
@@ -199,7 +200,7 @@ fn compiled(kept: &Kept, path: &Path, module: &[u8]) -> Result<Vec<u8>, String> 
 
 /// A program that neither the project nor this command has.
 fn missing(manifest: &Path, name: &str) -> String {
-    let manifest = manifest.display();
+    let manifest = name_of(manifest);
     if carried::PROGRAMS.is_empty() {
         return format!(
             "{manifest}: names the program {name:?}, which the project has not; {}",

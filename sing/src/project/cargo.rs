@@ -4,7 +4,7 @@
 //! `.cargo/config.toml` of the project has the flags that they need.
 
 use super::SYSTEM;
-use crate::output;
+use crate::output::{self, name_of};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
@@ -59,7 +59,7 @@ pub fn package(root: &Path) -> Result<Package, String> {
     let output = output.map_err(|e| not_started(&e))?;
     let manifest = root.join(super::PACKAGE);
     if !output.status.success() {
-        return Err(format!("cargo does not read {}", manifest.display()));
+        return Err(format!("cargo does not read {}", name_of(&manifest)));
     }
     let json: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
     let target = json["target_directory"].as_str();
@@ -76,7 +76,7 @@ pub fn package(root: &Path) -> Result<Package, String> {
         }),
         _ => Err(format!(
             "{} is no package's manifest; put {SYSTEM} beside one that is",
-            manifest.display()
+            name_of(&manifest)
         )),
     }
 }
@@ -108,7 +108,7 @@ fn heard(message: &Value, programs: &mut Vec<Program>) {
         Some("compiler-message") => {
             let text = message["message"]["rendered"].as_str().unwrap_or_default();
             if !text.contains(NOISE) && !is_count(message) {
-                output::complain(text.trim_end());
+                output::complain_in_colour(text.trim_end());
             }
         }
         Some("compiler-artifact") => {

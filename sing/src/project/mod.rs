@@ -19,6 +19,7 @@ mod ordinary;
 mod sdk;
 
 use crate::kept::Wanted;
+use crate::output::name_of;
 use crate::{boot, check, check_system, output, verify};
 use std::ffi::OsString;
 use std::fs;
@@ -83,7 +84,7 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
         Request::New { .. } => Ok(0),
         Request::Test { .. } if !root.join(PACKAGE).is_file() => Err(format!(
             "{}: programs in C have no tests that run without a system; `sing run` runs them",
-            root.display()
+            name_of(root)
         )),
         Request::Test { arguments } => cargo::test(root, arguments),
         Request::Build { json, kept } => match assemble::build(root, *kept)? {
@@ -177,6 +178,6 @@ fn find() -> Result<Project, String> {
     Err(format!(
         "there is no project here: neither {} nor a folder above it has {SYSTEM} beside {PACKAGE} or programs in C \
          (below {C}/); `sing new NAME` makes one, and `sing run MODULE` runs a program without one",
-        here.display()
+        name_of(&here)
     ))
 }

@@ -4,6 +4,7 @@
 //! is ended leaves no half of a project.
 
 use super::{PACKAGE, SYSTEM, sdk};
+use crate::output::name_of;
 use crate::{carried, output};
 use std::fmt;
 use std::fs;
@@ -156,7 +157,7 @@ bench = false
 
 /// Makes a project in this folder, which is not there yet; those above it are made, too.
 pub fn new(folder: &Path, kind: Kind) -> Result<(), String> {
-    let shown = folder.display();
+    let shown = name_of(folder);
     let name = folder.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| {
         format!("{folder:?}: has no name that a program could have; write `sing new NAME`")

@@ -4,6 +4,7 @@
 //! command run what is built.
 
 use super::cargo;
+use crate::output::name_of;
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,20 +45,20 @@ pub fn build(root: &Path) -> Result<Option<PathBuf>, String> {
         Some(_) => Err(format!(
             "{}: has several programs, none of them called as the package: {}; `cargo build` builds them, and \
              `sing run MODULE` runs one",
-            root.display(),
+            name_of(root),
             names.join(", ")
         )),
-        None => Err(format!("{}: the package has no program", root.display())),
+        None => Err(format!("{}: the package has no program", name_of(root))),
     }
 }
 
 /// What has been built.
 pub fn about(module: &Path, json: bool) -> Result<String, String> {
-    let failed = |e| format!("{}: cannot be read: {e}", module.display());
+    let failed = |e| format!("{}: cannot be read: {e}", name_of(module));
     let bytes = std::fs::metadata(module).map_err(failed)?.len();
     Ok(match json {
         true => json!({"module": module, "bytes": bytes}).to_string(),
-        false => format!("{}: {bytes} bytes", module.display()),
+        false => format!("{}: {bytes} bytes", name_of(module)),
     })
 }
 

@@ -4,6 +4,7 @@
 //! A file that is there already is left alone, so that cargo builds nothing again for it.
 
 use crate::carried;
+use crate::output::name_of;
 use std::fs;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub fn give(root: &Path) -> Result<(), String> {
         if fs::read(&path).is_ok_and(|there| there == *contents) {
             continue;
         }
-        let failed = |e| format!("{}: cannot be written: {e}", path.display());
+        let failed = |e| format!("{}: cannot be written: {e}", name_of(&path));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }

@@ -6,7 +6,7 @@ use super::{Request, image_name, nameless, program_name};
 use crate::kept::cache::{Cache, Found, Key};
 use crate::kept::known::{self, Settled, stamp};
 use crate::kept::{self, Kept, Wanted};
-use crate::output::complain;
+use crate::output::{complain, name_of};
 use crate::{input, system};
 use sing_compiler::{Features, Options};
 use sing_image::elf::Image;
@@ -43,7 +43,7 @@ fn alone(manifest: &SystemManifest) -> SystemManifest {
 
 /// The file with the image for a run; `base` is that of the services.
 pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
-    let shown = request.file.display();
+    let shown = name_of(&request.file);
     let say = |text: String| {
         if request.verbose {
             complain(format!("sing: {shown}: {text}"));
@@ -62,7 +62,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
             complain(format!(
                 "sing: {shown}: compiled anew each time: --dir leads to {}, where compiled programs are kept; name \
                  a directory that does not",
-                cache.place().display()
+                name_of(cache.place())
             ));
         }
         reached
@@ -72,7 +72,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     if let Some(cache) = &cache
         && let Some((key, file)) = known::find(cache, &record, &request.file)
     {
-        say(format!("compiled before, {}", cache.path(&key).display()));
+        say(format!("compiled before, {}", name_of(&cache.path(&key))));
         return Ok(file);
     }
     // Both files' stamps are from before they are read: if one changes meanwhile, it is not known.
@@ -88,10 +88,11 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
             "{shown}: {is}; this takes a module of WASI preview 1, or a component"
         ));
     }
+    let is_alone = is_alone(request, base.of, &module);
     let Some(cache) = cache else {
         let archive = made(
             request,
-            base.of,
+            (base.of, is_alone),
             &module,
             &base.bytes(None)?,
             &options,
@@ -100,7 +101,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
         )?;
         return without_name(&archive);
     };
-    let key = own.key(request, base.of, &module, &options);
+    let key = own.key(request, is_alone, &module, &options);
     // One that was just made is compared with its digest by the next run, which notes it.
     let kept = cache.unread(&key).zip(moment);
     let kept = kept.and_then(|(image, moment)| Settled::image(&image, moment));
@@ -109,19 +110,19 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
             if let (Some(before), Some(kept)) = (&before, &kept) {
                 known::note(&cache, &record, before, &key, kept);
             }
-            say(format!("compiled before, {}", cache.path(&key).display()));
+            say(format!("compiled before, {}", name_of(&cache.path(&key))));
             return Ok(file);
         }
         Found::Broken(why) => {
             let path = cache.path(&key);
-            say(format!("{} is not used: {why}", path.display()));
+            say(format!("{} is not used: {why}", name_of(&path)));
         }
         Found::Nothing => {}
     }
     let services = base.bytes(Some(&cache))?;
     let archive = made(
         request,
-        base.of,
+        (base.of, is_alone),
         &module,
         &services,
         &options,
@@ -130,7 +131,7 @@ pub fn ready(request: &Request, base: &Base) -> Result<File, String> {
     )?;
     match cache.put(&key, &archive) {
         Ok(file) => {
-            say(format!("kept as {}", cache.path(&key).display()));
+            say(format!("kept as {}", name_of(&cache.path(&key))));
             Ok(file)
         }
         Err(why) => {
@@ -164,8 +165,7 @@ impl Own {
         let services = match &base.beside {
             Some(file) => {
                 let about = std::fs::metadata(file);
-                let about =
-                    about.map_err(|e| format!("{}: cannot be read: {e}", file.display()))?;
+                let about = about.map_err(|e| format!("{}: cannot be read: {e}", name_of(file)))?;
                 stamp(&about).to_vec()
             }
             // A part of the command.
@@ -178,7 +178,7 @@ impl Own {
     }
 
     /// The name under which an image is kept.
-    fn key(&self, request: &Request, of: Use, module: &[u8], options: &Options) -> Key {
+    fn key(&self, request: &Request, is_alone: bool, module: &[u8], options: &Options) -> Key {
         Key::of(&[
             b"image",
             env!("CARGO_PKG_VERSION").as_bytes(),
@@ -189,7 +189,7 @@ impl Own {
             image_name(&request.file).as_bytes(),
             program_name(&request.file).as_bytes(),
             &request.budget.unwrap_or(BUDGET).to_le_bytes(),
-            &[is_alone(request, of, module).into()],
+            &[is_alone.into()],
             module,
         ])
     }
@@ -212,10 +212,10 @@ impl Own {
     }
 }
 
-/// The system image with the program in it.
+/// The system image with the program in it, for this use, and perhaps alone.
 fn made(
     request: &Request,
-    of: Use,
+    (of, is_alone): (Use, bool),
     module: &[u8],
     base: &[u8],
     options: &Options,
@@ -233,7 +233,7 @@ fn made(
     let program = input::elf(&compiled, &request.file)?;
     let mut files: Vec<(String, Vec<u8>)> =
         vec![(format!("{BIN}{}", image_name(&request.file)), program)];
-    let manifest = match is_alone(request, of, module) {
+    let manifest = match is_alone {
         true => alone(base.manifest()),
         false => base.manifest().clone(),
     };
@@ -257,7 +257,7 @@ pub fn installed(file: &Path, program: &[u8], kind: Kind) -> Result<Vec<u8>, Str
     let adapter = adapter.map_err(|e| {
         format!(
             "{}: an ordinary program, which is joined with an adapter; {e}",
-            file.display()
+            name_of(file)
         )
     })?;
     merged(file, program, &adapter, None)
@@ -277,7 +277,7 @@ fn merged(
         memory,
     };
     let merged = sing_merge::merge(program, adapter, &options);
-    merged.map_err(|e| format!("{}: {e}", file.display()))
+    merged.map_err(|e| format!("{}: {e}", name_of(file)))
 }
 
 #[cfg(test)]
@@ -313,7 +313,8 @@ mod tests {
         };
         let options = Options::default();
         let keys = |request: &Request, module: &[u8]| {
-            let image = own.key(request, Use::Run, module, &options);
+            let is_alone = is_alone(request, Use::Run, module);
+            let image = own.key(request, is_alone, module, &options);
             (image.bytes(), own.key_of_record(request, &options).bytes())
         };
         assert_ne!(keys(&request, &plain).0, keys(&given, &plain).0);

@@ -11,6 +11,7 @@
 use super::base::{self, Base, Use};
 use super::{Request, image, image_name, nameless};
 use crate::output;
+use crate::output::name_of;
 use crate::system;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
@@ -237,7 +238,7 @@ fn run(mut command: Command, program: &Request, port: u16) -> Result<u8, String>
     if listens {
         output::line(format!(
             "{}: listening at http://127.0.0.1:{port}/ until Ctrl-C",
-            program.file.display()
+            name_of(&program.file)
         ));
     }
     let status = child.wait().map_err(|e| format!("the system: {e}"))?;
@@ -245,7 +246,7 @@ fn run(mut command: Command, program: &Request, port: u16) -> Result<u8, String>
     if !listens {
         return Err(format!(
             "{}: the system's web server does not listen at port {port}",
-            program.file.display()
+            name_of(&program.file)
         ));
     }
     let signal = status.signal().map(|signal| 128 + signal);

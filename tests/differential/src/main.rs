@@ -18,6 +18,10 @@
 mod arithmetic;
 mod calls;
 mod corpus;
+#[cfg_attr(
+    not(feature = "wasmtime"),
+    allow(dead_code, reason = "wasmtime alone runs the copy that counts")
+)]
 mod count;
 mod engines;
 mod features;

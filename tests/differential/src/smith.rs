@@ -100,7 +100,8 @@ fn asked(mut wasm: Vec<u8>) -> Option<Vec<u8>> {
     for payload in Parser::new(0).parse_all(&wasm) {
         match payload.ok()? {
             Payload::MemorySection(memories) => {
-                if memories.into_iter().any(|m| m.is_ok_and(|m| m.shared)) {
+                let mut memories = memories.into_iter();
+                if memories.any(|m| m.is_ok_and(|m| m.shared)) {
                     return None;
                 }
             }

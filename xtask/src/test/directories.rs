@@ -24,8 +24,8 @@ const LARGE: usize = 1_500_000;
 /// What lies beside the directory, and must never be seen.
 const SECRET: &str = "not for the system";
 
-/// Commands, and the output expected, `*` where it may be any. The directory is at `/mnt/ro` to read, and at `/mnt/rw` to
-/// change, too.
+/// Commands, and the output expected, `*` where it may be any. The directory is at `/mnt/ro` to
+/// read, and at `/mnt/rw` to change, too.
 const STEPS: &[(&str, &str)] = &[
     // The system may have said something before its first command. The shell has waited for both.
     ("echo", "*"),

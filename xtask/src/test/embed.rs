@@ -52,17 +52,18 @@ None
 8 call: a variable of its environment cannot have the name "": it has a byte at least, and no `=`
 "#;
 
-/// What a program in C says that talks with a process, and of all that can be wrong there: the status and the reason.
+/// What a program in C says that talks with a process, and of all that can be wrong there: the
+/// status and the reason.
 const TALKED_IN_C: &str = "add Sum 10
 out of turn 10 the contract with talker is broken: SpeakContract.Sum may not be sent in the state Start
-unknown 10 SpeakContract.Nothing like it: the contract has no such message
-words 10 SpeakContract.Add: it has 2 words, and not 1
-many words 10 SpeakContract.Add: it has 2 words, and not 18446744073709551615
+unknown 10 the contract with talker is broken: SpeakContract.Nothing like it: the contract has no such message
+words 10 the contract with talker is broken: SpeakContract.Add: it has 2 words, and not 1
+many words 10 the contract with talker is broken: SpeakContract.Add: it has 2 words, and not 18446744073709551615
 condition 10 the contract with talker is broken: SpeakContract.Add requires number < 1000
-a block 10 SpeakContract.Add: word 2 is a number
-a number 10 SpeakContract.Say: word 1 is a block
+a block 10 the contract with talker is broken: SpeakContract.Add: word 2 is a number
+a number 10 the contract with talker is broken: SpeakContract.Say: word 1 is a block
 no bytes 10 the contract with talker is broken: a block of a message of SpeakContract has no bytes; one has a byte at least
-too many bytes 8 SpeakContract.Say: word 1 is a block of 18446744073709551615 bytes; 1048512 are the most
+too many bytes 8 word 1 of SpeakContract.Say has 18446744073709551615 bytes; 1048512 are the most
 null 8 a pointer is null that may not be
 null words 8 a pointer is null that may not be
 no peer 8 a pointer is null that may not be
@@ -85,6 +86,8 @@ asked Add 2 0
 answered 0 
 asked Add 3 0
 answered 0 
+at once 8 another operation of it is under way; it has one at a time
+the other 4
 endpoint 7 talker: its manifest has no start-up endpoint of this name, contract, side and state
 state 7 talker: its manifest has no start-up endpoint of this name, contract, side and state
 lengths 7 LengthsContract.Cut requires offset < bytes.Length, which the kernel does not judge: a program in C cannot speak it
@@ -316,7 +319,8 @@ fn said(program: &mut Command) -> Result<String> {
         .with_context(|| format!("cannot start {name}"))?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));
-    // The function of a trap, which the compiler chooses, is not the example's; what is said behind it is.
+    // The function of a trap, which the compiler chooses, is not the example's; what is said behind
+    // it is.
     let line = |line: &str| {
         let (start, rest) = line.split_once(", in ").unwrap_or((line, ""));
         let words = rest.find("; it said last").map_or("", |at| &rest[at..]);

@@ -43,7 +43,8 @@ fn contracts(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Clippy without a warning: the host's code, programs, the PC HAL.
+/// Clippy without a warning: the host's code, programs, the PC HAL; and, unless it is to be quick, the command without
+/// what is inside it, and the workspaces of their own.
 pub fn lints(run: &Run) -> Result<Report> {
     let project = &run.project;
     let mut report = Report::default();
@@ -81,6 +82,12 @@ pub fn lints(run: &Run) -> Result<Report> {
     lint("programs", &programs)?;
     if !run.quick {
         lint("pc", &["--target", toolchain::BARE, "-p", "sing-pc"])?;
+        let bare = ["-p", "sing-cli", "--no-default-features", "--all-targets"];
+        lint("the command alone", &bare)?;
+        for folder in ["bench/compute", "tests/differential"] {
+            let manifest = format!("{folder}/Cargo.toml");
+            lint(folder, &["--manifest-path", &manifest, "--all-targets"])?;
+        }
     }
     Ok(report)
 }

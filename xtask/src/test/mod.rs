@@ -245,8 +245,8 @@ fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
     u8::from(failed > 0 || passed == 0)
 }
 
-/// Lines of a reason at its start and at its end that the summary repeats, and characters of each: a log may have been
-/// kept from its end only.
+/// Lines of a reason at its start and at its end that the summary repeats, and characters of each:
+/// a log may have been kept from its end only.
 const FIRST: usize = 4;
 const LAST: usize = 6;
 const WIDE: usize = 300;

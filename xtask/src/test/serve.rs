@@ -1,5 +1,5 @@
-//! Ordinary programs that answer requests of HTTP (`tests/ordinary/cgi.rs`, `cgi.c`, `handler.wat`), served by
-//! `sing serve` and asked by curl, as a person would.
+//! Ordinary programs that answer requests of HTTP (`tests/ordinary/cgi.rs`, `cgi.c`,
+//! `handler.wat`), served by `sing serve` and asked by curl, as a person would.
 
 use super::tcp::free_port;
 use super::{Report, Run};
@@ -34,12 +34,13 @@ pub fn check(run: &Run) -> Result<Report> {
     let place = Place { run, folder };
     place.make()?;
     type Test = fn(&Place<'_>) -> Result<()>;
-    let all: [(&str, Test); 8] = [
+    let all: [(&str, Test); 9] = [
         ("answers", answers),
         ("programs that go wrong", wrong),
         ("many at once", many),
         ("large bodies", large),
         ("in C", in_c),
+        ("the least memory", least),
         ("components", component),
         ("what is refused", refused),
         ("the end", end),
@@ -343,6 +344,19 @@ fn in_c(place: &Place<'_>) -> Result<()> {
     let answer = String::from_utf8_lossy(&output.stdout).into_owned();
     let good = answer.contains("201 Created\r\n") && answer.ends_with("\r\n\r\nfrom C: 12\n");
     ensure!(good, "{answer:?}; {}", server.log()?);
+    Ok(())
+}
+
+/// The least memory that a process may be given is enough for programs of either language.
+fn least(place: &Place<'_>) -> Result<()> {
+    let server = place.serve("cgi.wasm", &["--memory", "4M"])?;
+    for name in ["Ada", "Grace"] {
+        let hello = format!("Hello, {name}.");
+        server.answers(&format!("?{name}"), &["200 OK", &hello])?;
+    }
+    drop(server);
+    let server = place.serve("c.wasm", &["--memory", "4M"])?;
+    server.answers("", &["201 Created\r\n", "\r\n\r\nfrom C: 0\n"])?;
     Ok(())
 }
 

@@ -36,7 +36,8 @@ struct Stop {
 /// The name of the test of the least memory.
 const LEAST: &str = "--memory-limit";
 
-/// What works on every machine of `cargo xtask run`, beside the tour, and what it prints: ordinary programs need it.
+/// What works on every machine of `cargo xtask run`, beside the tour, and what it prints: ordinary
+/// programs need it.
 const EVERYWHERE: [(&str, &str); 1] = [("random 4", "[0-9a-f]{8}")];
 
 /// How a command for `sing` begins.
@@ -213,7 +214,8 @@ fn stops(text: &str) -> Vec<Stop> {
     stops
 }
 
-/// The directory of the host that some command of the tour gives a hosted system, and its path there.
+/// The directory of the host that some command of the tour gives a hosted system, and its path
+/// there.
 const DIRECTORY: (&str, &str) = ("docs", "/mnt");
 
 /// The command in `$ cargo xtask run [--machine pc] -c 'COMMANDS'` or `$ target/release/sing

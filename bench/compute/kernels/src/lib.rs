@@ -86,12 +86,12 @@ pub fn measure(kernel: &Kernel, runs: u32, clock: impl Fn() -> u64) -> Measured 
     }
 }
 
-/// Cycles of a stretch, at least: two quanta of a system's pre-emption and more, at 4 GHz, so that what the end of a
-/// quantum costs is in each. A single run may lie within a quantum.
+/// Cycles of a stretch, at least: two quanta of a system's pre-emption and more, at 4 GHz, so that
+/// what the end of a quantum costs is in each. A single run may lie within a quantum.
 pub const STRETCH: u64 = 48_000_000;
 
-/// The least that a run took on average over a stretch of runs one after the other; over all of them if they are no
-/// stretch together.
+/// The least that a run took on average over a stretch of runs one after the other; over all of
+/// them if they are no stretch together.
 fn stretch(took: &[u64]) -> u64 {
     let mean = |runs: &[u64]| runs.iter().sum::<u64>() / runs.len().max(1) as u64;
     let stretches = (0..took.len()).filter_map(|start| {

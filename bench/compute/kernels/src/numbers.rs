@@ -96,6 +96,8 @@ pub fn nbody() -> Ready {
             for i in 0..bodies.len() {
                 let (before, behind) = bodies.split_at_mut(i + 1);
                 let one = &mut before[i];
+                // By component, as the formula has it.
+                #[allow(clippy::needless_range_loop)]
                 for other in behind {
                     let mut away = [0.0; 3];
                     for k in 0..3 {

@@ -39,9 +39,9 @@ pub fn json() -> Ready {
     for i in 0..400 {
         let comma = if i > 0 { "," } else { "" };
         let word = WORDS[random.below(24) as usize];
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "{comma}{{\"id\": {}, \"name\": \"{word}\\n{}\", \"tags\": [true, false, null, -12.5, \"{word}\"], \"at\": {{\"x\": {}.25, \"y\": 7}}}}\n",
+            "{comma}{{\"id\": {}, \"name\": \"{word}\\n{}\", \"tags\": [true, false, null, -12.5, \"{word}\"], \"at\": {{\"x\": {}.25, \"y\": 7}}}}",
             random.below(100_000),
             random.below(1 << 40),
             random.below(1000),

@@ -17,6 +17,7 @@
 use super::host_dir::Reason;
 use super::p9::Server;
 use super::p9_files::Root;
+use super::p9_shares::share;
 use super::{DirectoryError, HostDirectory};
 use crate::thread::thread_without_signals;
 use crate::{Asked, Pending, Port, Reply};
@@ -188,7 +189,7 @@ impl Directories {
         let root = Root::open(&directory.path, directory.read_only);
         let root = root.map_err(|e| error(Reason::Open(e)))?;
         let open = Open {
-            server: Server::new(root, self.most).within(MOST as u32),
+            server: Server::new(root, share(self.most)).within(MOST as u32),
             _place: place,
         };
         let shared = Arc::new(Shared {
@@ -343,7 +344,7 @@ mod tests {
             fs::create_dir_all(at.join("a/b/c/d/e/f")).unwrap();
             fs::write(at.join("file"), [b'x'; 4000]).unwrap();
             let port = Arc::new(Port::default());
-            let server = Server::new(Root::open(&at, true).unwrap(), 1);
+            let server = Server::new(Root::open(&at, true).unwrap(), share(1));
             let shared = Arc::new(Shared {
                 open: Mutex::new(Some(Open {
                     server: server.within(MOST as u32),

@@ -139,11 +139,11 @@ impl DirectoryError {
 
 impl std::error::Error for DirectoryError {}
 
-/// Opens one of so many directories and starts its thread, which gives requests back to this
-/// transport.
+/// Opens a directory, of which so many fids may be in use, and starts its thread, which gives requests back
+/// to this transport.
 pub(super) fn start(
     directory: &HostDirectory,
-    directories: usize,
+    most_fids: usize,
     transport: &Arc<Transport>,
 ) -> Result<Box<dyn Model>, DirectoryError> {
     let error = |reason| DirectoryError {
@@ -151,8 +151,7 @@ pub(super) fn start(
         reason,
     };
     let root = Root::open(&directory.path, directory.read_only);
-    let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?, directories);
-    let server = server.with_more_fids(directories);
+    let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?, most_fids);
     let mut config = (directory.at.len() as u16).to_le_bytes().to_vec();
     config.extend_from_slice(directory.at.as_bytes());
     Ok(Box::new(DirectoryModel {

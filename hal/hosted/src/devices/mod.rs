@@ -50,6 +50,7 @@ mod nvme_tests_going;
 mod p9;
 mod p9_ahead;
 mod p9_files;
+mod p9_shares;
 #[cfg(test)]
 mod p9_tests;
 #[cfg(test)]
@@ -160,9 +161,14 @@ impl Devices {
             };
             added.map_err(crate::Error::Disk)?;
         }
+        // Asks Linux, and only where there are directories.
+        let most_fids = match directories {
+            [] => 0,
+            all => p9_shares::more_fids(all.len()),
+        };
         for directory in directories {
-            let (count, list) = (directories.len(), &mut devices);
-            let added = list.add(|transport| host_dir::start(directory, count, transport));
+            let list = &mut devices;
+            let added = list.add(|transport| host_dir::start(directory, most_fids, transport));
             added.map_err(crate::Error::Directory)?;
         }
         for network in networks {

@@ -6,43 +6,26 @@
 //! - Each fid has one descriptor, and each server of the process has a share of its own, of
 //!   [`MOST_DESCRIPTORS`] or of more ([`more_fids`]), so that none takes those of another.
 //! - What is reached of the host is the business of `p9_files`.
-//! - [`Server::serve_at_once`] answers only what Linux has in memory: names in its cache, contents in
-//!   its page cache, and what it knows of files of a local file system. It has no effect on the
-//!   host, but for the time of an access. For all else it answers nothing and changes nothing.
-//! - That a listing is at its end is found with its last entries, and answered once without asking
-//!   Linux: what comes to the directory between both requests may be in a listing or not.
+//! - What is served without waiting is the business of `at_once`.
 
-use super::descriptors;
+mod at_once;
+mod listing;
+
 use super::p9_ahead::Ahead;
-use super::p9_files::{
-    Entity, Opened, Patience, Root, is_named, kind, read, read_cached, read_link, which, write,
-};
-use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
+use super::p9_files::{Entity, Opened, Patience, Root, read, read_link, which, write};
+pub(super) use super::p9_shares::{MOST_DESCRIPTORS, more_fids};
+use listing::list;
 use rustix::io::Errno;
 use sing_p9::{
-    DATA_HEAD, Entry, LONGEST_TARGET, NO_TAG, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, open,
-    pack,
+    DATA_HEAD, LONGEST_TARGET, NO_TAG, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, open,
 };
 use std::collections::HashMap;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The longest message, with 256 KiB of data.
 pub(super) const MOST: u32 = (256 << 10) + 64;
 /// The shortest message that a session can be limited to: a walk of 16 long names fits.
 const LEAST: u32 = 8 << 10;
-/// The most fids of a session, if nothing else is said.
-pub(super) const FIDS: usize = 512;
-/// Descriptors of all directories: Linux gives a process 1,024 by default, and others want some, too.
-pub(super) const MOST_DESCRIPTORS: usize = 640;
-/// The most fids of a session of a system that has the process for itself: more than the driver has channels.
-const WANTED: usize = 1280;
-/// Descriptors that such a process has for others.
-const OTHERS: u64 = 384;
-/// The most names of a walk that is served at once.
-const NAMES: usize = 4;
-/// The most bytes of entries of one answer.
-const ENTRIES: usize = 64 << 10;
 
 /// What a fid stands for.
 enum Stands {
@@ -90,25 +73,6 @@ impl Fid {
     }
 }
 
-/// How many fids each of so many directories may have, of so many descriptors.
-pub(super) fn fids(descriptors: u64, directories: usize) -> usize {
-    let each = descriptors.saturating_sub(OTHERS) / directories as u64;
-    each.min(WANTED as u64) as usize
-}
-
-/// How many each of so many directories has where nobody is asked for more.
-fn share(directories: usize) -> usize {
-    FIDS.min(MOST_DESCRIPTORS / directories.max(1))
-}
-
-/// How many each of so many directories has of a system that has the process for itself: as far as Linux gives
-/// that descriptors for all of them.
-pub(super) fn more_fids(directories: usize) -> usize {
-    let directories = directories.max(1);
-    let have = descriptors::up_to(OTHERS + (WANTED * directories) as u64);
-    share(directories).max(fids(have, directories))
-}
-
 /// A server of one directory.
 pub(super) struct Server {
     root: Root,
@@ -126,135 +90,22 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server of one of so many directories.
-    pub(super) fn new(root: Root, directories: usize) -> Server {
+    /// A server that has so many fids (`p9_shares`).
+    pub(super) fn new(root: Root, most_fids: usize) -> Server {
         Server {
             root,
             fids: HashMap::new(),
             ahead: Ahead::default(),
-            most_fids: share(directories),
+            most_fids,
             longest: MOST,
             most: 0,
             data: Vec::new(),
         }
     }
 
-    /// The same with more fids ([`more_fids`]).
-    pub(super) fn with_more_fids(self, directories: usize) -> Server {
-        let most_fids = more_fids(directories);
-        Server { most_fids, ..self }
-    }
-
     /// The same with messages of so many bytes at the most.
     pub(super) fn within(self, longest: u32) -> Server {
         Server { longest, ..self }
-    }
-
-    /// Serves a request as [`Server::serve`] does, if nothing is waited for; false if something may be,
-    /// or anything is wrong with it: then nothing has been done.
-    pub(super) fn serve_at_once(&mut self, message: &[u8], room: usize, out: &mut Vec<u8>) -> bool {
-        let Ok((tag, request)) = Request::decode(message) else {
-            return false;
-        };
-        let mut data = std::mem::take(&mut self.data);
-        let answer = self.answer_at_once(request, room, &mut data);
-        let is_served = match answer {
-            Ok(reply) => {
-                reply.encode(tag, out);
-                true
-            }
-            // Linux knows that there is no such name.
-            Err(Errno::NOENT) => {
-                Reply::Error(Errno::NOENT.raw_os_error().cast_unsigned()).encode(tag, out);
-                true
-            }
-            Err(_) => false,
-        };
-        self.data = data;
-        if is_served {
-            fit(tag, room, out);
-        }
-        is_served
-    }
-
-    fn answer_at_once<'a>(
-        &mut self,
-        request: Request,
-        room: usize,
-        data: &'a mut Vec<u8>,
-    ) -> Result<Reply<'a>, Errno> {
-        let done = Reply::Done(request.answer());
-        let quick = |fid: &Fid| match fid.is_quick {
-            true => Ok(()),
-            false => Err(Errno::AGAIN),
-        };
-        match request {
-            // A session that ends closes its files.
-            Request::Version { most, version } if self.fids.is_empty() => {
-                Ok(self.begin(most, version))
-            }
-            _ if self.most == 0 => Err(Errno::AGAIN),
-            Request::Attach { fid } => self.attach(fid, Patience::None),
-            Request::Walk { fid, new, names } if names.len() <= NAMES => {
-                quick(self.known(fid)?)?;
-                // What the new fid stood for would be closed.
-                if new == fid {
-                    return Err(Errno::AGAIN);
-                }
-                self.walk(fid, new, &names, Patience::None)
-            }
-            Request::Open {
-                fid,
-                flags: flags @ (open::READ | open::READ_WRITE),
-            } => {
-                let known = self.known(fid)?;
-                quick(known)?;
-                if known.stands.open().is_some() {
-                    return Err(Errno::INVAL);
-                }
-                let (fd, writes) = (known.stands.fd(), flags == open::READ_WRITE);
-                let opened = self.root.reopen_at_once(fd, writes)?;
-                self.put_open(fid, opened)
-            }
-            Request::GetAttributes { fid } => {
-                let known = self.known(fid)?;
-                quick(known)?;
-                let attributes = self.root.attributes(known.stands.fd())?;
-                Ok(Reply::Attributes(attributes))
-            }
-            Request::Read { fid, offset, count } => {
-                quick(self.known(fid)?)?;
-                let room = self.room(count, room);
-                let open = self.opened(fid, false)?;
-                let into = room_in(data, room);
-                let count = read_cached(&open.file, into, offset)?;
-                Ok(Reply::Read(&data[..count]))
-            }
-            Request::ReadDirectory { fid, offset, .. } => {
-                let known = self.fids.get_mut(&fid).ok_or(Errno::AGAIN)?;
-                known
-                    .end
-                    .take_if(|end| *end == offset)
-                    .ok_or(Errno::AGAIN)?;
-                Ok(Reply::Directory(&[]))
-            }
-            Request::Clunk { fid } => {
-                let known = self.known(fid)?;
-                quick(known)?;
-                if known.has_changed || !is_named(known.stands.fd()) {
-                    return Err(Errno::AGAIN);
-                }
-                // Whoever closes a file first may start the writing of what another fid changed.
-                if let Some(open) = known.stands.open()
-                    && self.ahead.has(which(open.file.as_fd())?)
-                {
-                    return Err(Errno::AGAIN);
-                }
-                self.fids.remove(&fid);
-                Ok(done)
-            }
-            _ => Err(Errno::AGAIN),
-        }
     }
 
     /// Serves a request; the answer has at most `room` bytes, and is empty where not even an error
@@ -600,58 +451,4 @@ fn room_in(data: &mut Vec<u8>, room: usize) -> &mut [u8] {
         data.resize(room, 0);
     }
     &mut data[..room]
-}
-
-/// Packs entries of a directory from a place on, as many as there is room for. If the last one is among them,
-/// the place behind it.
-fn list(
-    root: &Root,
-    open: &Opened,
-    offset: u64,
-    room: usize,
-    out: &mut Vec<u8>,
-) -> Result<Option<u64>, Errno> {
-    out.clear();
-    let mut end = None;
-    let room = room.min(ENTRIES);
-    let fd = open.file.as_fd();
-    // What no entry's place can be is behind the last.
-    if i64::try_from(offset).is_err() {
-        return Ok(None);
-    }
-    match seek(fd, SeekFrom::Start(offset)) {
-        Err(Errno::INVAL) => return Ok(None),
-        found => found?,
-    };
-    let device = fstat(fd)?.st_dev;
-    // Linux gives no fewer bytes for an entry than it takes here.
-    let mut buffer = vec![MaybeUninit::uninit(); room.max(4096)];
-    let mut entries = RawDir::new(fd, &mut buffer);
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let name = entry.file_name();
-        let mut of = entry.file_type();
-        if of == FileType::Unknown {
-            let stat = statat(fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-            of = stat.map_or(FileType::Unknown, |s| FileType::from_raw_mode(s.st_mode));
-        }
-        let qid = Qid {
-            kind: kind(of),
-            version: 0,
-            path: root.path(device, entry.ino()),
-        };
-        let packed = Entry {
-            qid,
-            next: entry.next_entry_cookie(),
-            name: name.to_bytes(),
-        };
-        if !pack(out, room, of.as_raw_mode().wrapping_shr(12) as u8, &packed) {
-            if out.is_empty() {
-                return Err(Errno::INVAL);
-            }
-            return Ok(None);
-        }
-        end = Some(packed.next);
-    }
-    Ok(end)
 }

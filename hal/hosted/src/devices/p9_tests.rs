@@ -2,6 +2,7 @@
 
 use super::p9::{MOST, Server};
 use super::p9_files::Root;
+use super::p9_shares::share;
 use sing_p9::{Change, Entries, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, errno, open};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -55,7 +56,7 @@ impl Host {
         let root = Root::open(&inside, read_only).unwrap();
         let mut host = Host {
             above,
-            server: Server::new(root, 1),
+            server: Server::new(root, share(1)),
             asked: 0,
         };
         host.begin();
@@ -476,7 +477,7 @@ fn pipes_devices_and_sockets_are_not_opened() {
         }
     }
     // A device, as root can make one.
-    let device = Root::open(Path::new("/dev"), true).map(|root| Server::new(root, 1));
+    let device = Root::open(Path::new("/dev"), true).map(|root| Server::new(root, share(1)));
     host.server = device.unwrap();
     host.begin();
     assert_eq!(host.read(&["null"]), Said::Error(errno::EOPNOTSUPP));

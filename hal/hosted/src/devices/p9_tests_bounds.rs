@@ -1,8 +1,9 @@
 //! The 9P server, asked for too much, and for what is no request.
 
-use super::p9::{FIDS, MOST, MOST_DESCRIPTORS, Server, fids};
+use super::p9::{MOST, Server};
 use super::p9_ahead as ahead;
 use super::p9_files::Root;
+use super::p9_shares::{FIDS, MOST_DESCRIPTORS, fids, more_fids, share};
 use super::p9_tests::{Host, SECRET, Said};
 use sing_p9::{Change, NO_TAG, REMOVE_DIRECTORY, Request, VERSION, errno, open};
 use std::fs;
@@ -42,8 +43,7 @@ fn a_process_with_many_descriptors_has_more_fids() {
     assert_eq!([1, 4].map(|all| fids(u64::MAX, all)), [1280, 1280]);
     assert_eq!(fids(256, 1), 0);
     let mut host = Host::new(true);
-    let server = Server::new(Root::open(&host.inside(""), true).unwrap(), 1);
-    host.server = server.with_more_fids(1);
+    host.server = Server::new(Root::open(&host.inside(""), true).unwrap(), more_fids(1));
     host.begin();
     let more = (1..2000).take_while(|new| matches!(host.walk(0, *new, &[]), Said::Qids(_)));
     assert!(1 + more.count() >= FIDS);
@@ -56,7 +56,10 @@ fn no_directory_takes_the_descriptors_of_another() {
     let mut hosts: Vec<Host> = Vec::new();
     for _ in 0..3 {
         let mut host = Host::new(true);
-        host.server = Server::new(Root::open(&host.inside(""), true).unwrap(), directories);
+        host.server = Server::new(
+            Root::open(&host.inside(""), true).unwrap(),
+            share(directories),
+        );
         host.begin();
         let more = (1..2000).take_while(|new| matches!(host.walk(0, *new, &[]), Said::Qids(_)));
         // The root's is one of them.

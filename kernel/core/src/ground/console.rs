@@ -18,9 +18,9 @@ use crate::ground::machine::hal;
 /// - *Order*: bytes are written in the order in which they were taken, and read in that in which
 ///   they were typed. None is lost where the device can hold the sender up.
 /// - *Input is announced*: [`LINE_CONSOLE`](crate::hal::LINE_CONSOLE) is raised (by
-///   [`interrupt::arrive`](crate::interrupt::arrive)) when there is something to read, or input has ended, also where that
-///   was so from the start. After a read it is raised again for what comes later; before, it need
-///   not be.
+///   [`interrupt::arrive`](crate::interrupt::arrive)) when there is something to read, or input has
+///   ended, also where that was so from the start. After a read it is raised again for what comes
+///   later; before, it need not be.
 /// - *Room is announced*: where a write was not taken whole,
 ///   [`LINE_OUTPUT`](crate::hal::LINE_OUTPUT) is raised when a good part of the room is free; where
 ///   [`ConsoleDevice::unwritten`] was asked for and not 0, when all is written.

@@ -7,16 +7,16 @@
 //! Invariants that a HAL keeps for the list:
 //! - No range holds ordinary memory, or registers by which the machine itself is controlled
 //!   (interrupt controllers, PCI configuration, tables of MSI-X vectors, IOMMUs).
-//! - What platform devices control of the machine itself (its reset line, address line 20, settings of
-//!   the firmware, non-maskable interrupts) no access to their ranges reaches.
+//! - What platform devices control of the machine itself (its reset line, address line 20, settings
+//!   of the firmware, non-maskable interrupts) no access to their ranges reaches.
 //! - No two devices share a range, a line or a location. A device whose registers cannot be kept
 //!   apart from others' is left out.
 //! - Requests to a virtio device hold data, never addresses of memory: a driver writes what it
 //!   likes into them. Kinds with addresses there, such as balloons, are left out.
 //! - A device with [`Transport::None`] cannot reach memory by itself: the HAL keeps it from
 //!   mastering the bus, unless an IOMMU confines it and its window is open
-//!   ([`crate::hal::Hal::open_window`]). A device with a transport reaches memory only through the queues that the
-//!   kernel sets up in it.
+//!   ([`crate::hal::Hal::open_window`]). A device with a transport reaches memory only through the
+//!   queues that the kernel sets up in it.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -19,6 +19,7 @@ use crate::ground::trusted::variables;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::Counter;
+use sing_image::shown::is_escaped;
 
 /// The longest line, in bytes, without its end.
 const LONGEST: usize = 1000;
@@ -79,17 +80,10 @@ impl Line {
     }
 }
 
-/// Whether a terminal might interpret a character instead of showing it: control characters, and
-/// those that change the direction of writing.
-pub(crate) fn is_shown_escaped(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
-            if is_shown_escaped(c) {
+            if is_escaped(c) {
                 let mut escaped = Escaped {
                     bytes: [0; 12],
                     len: 0,

@@ -18,6 +18,7 @@ use sing_abi::trap::Trap;
 use sing_arch::frame;
 use sing_arch::lock::SpinLock;
 use sing_image::lines::Place;
+use sing_image::shown::is_escaped;
 use words::Words;
 
 /// The most frames that a report shows.
@@ -278,7 +279,7 @@ impl Line {
 impl fmt::Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
-            let c = if log::is_shown_escaped(c) { '?' } else { c };
+            let c = if is_escaped(c) { '?' } else { c };
             let end = self.len + c.len_utf8();
             let place = self.text.get_mut(self.len..end).ok_or(fmt::Error)?;
             c.encode_utf8(place);

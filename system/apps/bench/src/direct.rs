@@ -25,8 +25,8 @@ const HEADER: u32 = 16;
 const STATUS: u32 = 32;
 const BLOCK: usize = 64;
 
-/// Runs a measurement of this program with the machine's free disk: how it has ended. `None` if there is none, or
-/// this is that run.
+/// Runs a measurement of this program with the machine's free disk: how it has ended. `None` if
+/// there is none, or this is that run.
 pub fn with_disk(which: &str, bursts: u32) -> Result<Option<i32>, Error> {
     // Its device is not taken by this look, as there is none at the first run.
     let all = device::all()?;

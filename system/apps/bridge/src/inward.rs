@@ -5,8 +5,8 @@
 //!   time-out or with the connection: the client knows that it was carried out once at most.
 //! - What comes back is for a request that waits, and one of the answers of its contract, or the
 //!   client's channel is closed; the other clients go on.
-//! - At most [`WAITING`] requests wait, and of one origin no more than its share of those; the client of a further one is
-//!   closed.
+//! - At most [`WAITING`] requests wait, and of one origin no more than its share of those; the
+//!   client of a further one is closed.
 
 use crate::attempts::Attempts;
 use crate::link::{Link, Server};

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! The first command of a pipeline can read from a file, the last one can write to one; the errors
-//! of each can go to a file, or where its output goes.
-//! Words are quoted as in other shells: `'as it is'`, `"with $NAME and $? expanded"`, `\x`. `#`
-//! begins a comment. A command of words `NAME=VALUE` alone sets variables. Invariant: any text is accepted; a mistake is reported with its place.
+//! of each can go to a file, or where its output goes. Words are quoted as in other shells: `'as it
+//! is'`, `"with $NAME and $? expanded"`, `\x`. `#` begins a comment. A command of words
+//! `NAME=VALUE` alone sets variables. Invariant: any text is accepted; a mistake is reported with
+//! its place.
 
 mod lexer;
 mod word;

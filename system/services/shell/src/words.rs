@@ -200,8 +200,8 @@ const NAMES: usize = 4000;
 const BYTES: usize = 256 << 10;
 
 /// Puts the names that match in the place of words with wildcards: all of them, or the command is
-/// refused. A word that nothing matches stays as it is. So does one for a parameter that is a pattern, which the program looks for itself: there
-/// what was quoted is quoted for it.
+/// refused. A word that nothing matches stays as it is. So does one for a parameter that is a
+/// pattern, which the program looks for itself: there what was quoted is quoted for it.
 fn expand<D: Declaration>(
     all: Option<&[D]>,
     stage: &mut Stage,
@@ -281,8 +281,8 @@ fn make_whole<D: Declaration>(all: &[D], words: &mut [String], directory: &str) 
     any
 }
 
-/// Whether a program is an ordinary one, which has an environment: its adapter takes settings before
-/// the program's own words.
+/// Whether a program is an ordinary one, which has an environment: its adapter takes settings
+/// before the program's own words.
 fn is_ordinary(manifest: &Manifest) -> bool {
     let mut all = manifest.endpoints.iter();
     all.any(|e| e.many && e.name == "directories" && e.contract == "DirectoryContract")

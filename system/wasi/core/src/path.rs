@@ -3,7 +3,7 @@
 use crate::Wasi;
 use crate::abi::{fdflags, filetype, oflags, rights};
 use crate::errno::{Errno, Result};
-use crate::host::{Directory, Host, How};
+use crate::host::{Directory, Host, How, Kind};
 use crate::names::{above, ends_with_itself};
 use crate::stat::follow;
 use crate::table::{Descriptor, Object, OpenDirectory, OpenFile, known_flags};
@@ -88,10 +88,7 @@ impl<H: Host> Wasi<H> {
     pub fn path_create_directory(&mut self, fd: u32, path: u32, len: u32) -> Result {
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_CREATE_DIRECTORY)?;
-        if ends_with_itself(&path) {
-            open.directory.attributes(&path, true)?;
-            return Err(Errno::Exist);
-        }
+        not_itself(&mut open.directory, &path, Errno::Exist)?;
         open.directory.make_directory(&path)
     }
 
@@ -112,10 +109,7 @@ impl<H: Host> Wasi<H> {
     pub fn path_remove_directory(&mut self, fd: u32, path: u32, len: u32) -> Result {
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_REMOVE_DIRECTORY)?;
-        if ends_with_itself(&path) {
-            open.directory.attributes(&path, true)?;
-            return Err(Errno::Inval);
-        }
+        not_itself(&mut open.directory, &path, Errno::Inval)?;
         open.directory.remove_directory(&path)
     }
 
@@ -136,7 +130,8 @@ impl<H: Host> Wasi<H> {
         let target = self.target(target, target_len)?;
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_SYMLINK)?;
-        if path.ends_with('/') || ends_with_itself(&path) {
+        not_itself(&mut open.directory, &path, Errno::Exist)?;
+        if path.ends_with('/') {
             open.directory.attributes(&path, true)?;
             return Err(Errno::Exist);
         }
@@ -218,13 +213,12 @@ impl<H: Host> Wasi<H> {
         let (source, target) = (rights::PATH_RENAME_SOURCE, rights::PATH_RENAME_TARGET);
         for (fd, path, right) in [(from_fd, &from, source), (to_fd, &to, target)] {
             let open = self.table.directory(fd, right)?;
-            if ends_with_itself(path) {
-                open.directory.attributes(path, true)?;
-                return Err(Errno::Busy);
-            }
+            not_itself(&mut open.directory, path, Errno::Busy)?;
         }
         self.in_two((from_fd, &from, source), (to_fd, &to, target), |d, a, b| {
             d.rename(a, b).map_err(|e| match e {
+                // A path with a slash at its end names a directory, which a link is not, wherever it leads.
+                Errno::Loop if [a, b].iter().any(|p| is_link_with_slash(d, p)) => Errno::Notdir,
                 // The file contract has one word for this and for links in a circle. Where both paths
                 // lead somewhere, it is this.
                 Errno::Loop if [a, b].iter().all(|p| d.attributes(above(p), true).is_ok()) => {
@@ -271,6 +265,25 @@ impl<H: Host> Wasi<H> {
             _ => Err(Errno::Xdev),
         }
     }
+}
+
+/// Refuses a path that ends with the name which each directory has for itself with this error, if there is
+/// such a directory.
+fn not_itself<D: Directory>(directory: &mut D, path: &str, error: Errno) -> Result {
+    if ends_with_itself(path) {
+        directory.attributes(path, true)?;
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Whether a path is that of a symbolic link, and a slash.
+fn is_link_with_slash<D: Directory>(directory: &mut D, path: &str) -> bool {
+    let Some(link) = path.strip_suffix('/') else {
+        return false;
+    };
+    let found = directory.attributes(link.trim_end_matches('/'), false);
+    found.is_ok_and(|found| found.kind == Kind::Link)
 }
 
 pub(crate) fn request(

@@ -7,8 +7,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// How stacks are read: from so many bytes of them, by the tables of the kernel's file. The kernel keeps no frame
-/// pointers, and calls into it run on the stack of the program that calls, whose function is found so.
+/// How stacks are read: from so many bytes of them, by the tables of the kernel's file. The kernel
+/// keeps no frame pointers, and calls into it run on the stack of the program that calls, whose
+/// function is found so.
 const STACKS: &str = "dwarf,4096";
 /// Samples in a second. Not a round number, so that they do not keep step with what comes at one.
 const RATE: &str = "1997";

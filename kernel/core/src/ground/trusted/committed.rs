@@ -330,7 +330,8 @@ impl LinearMemory {
     }
 
     /// Calls `f` with the last of the memories behind the first; `None` if there is none. Called
-    /// when no thread of the SIP runs any more, to give it back: no window on it is made after that.
+    /// when no thread of the SIP runs any more, to give it back: no window on it is made after
+    /// that.
     pub(crate) fn with_last_further<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> Option<R> {
         if self.called() != 0 {
             self.called_accessible.hide();
@@ -430,10 +431,11 @@ impl LinearMemory {
         result
     }
 
-    /// Returns a window on the accessible part of the memory that kernel calls refer to. For threads of the SIP itself: a window stays on
-    /// its thread's stack, as it is not `Send`, and no thread of a SIP that has ended runs. And for
-    /// a thread that hands something to a waiting thread of the SIP without letting any other
-    /// thread run meanwhile: the memory exists as long as the SIP has threads.
+    /// Returns a window on the accessible part of the memory that kernel calls refer to. For
+    /// threads of the SIP itself: a window stays on its thread's stack, as it is not `Send`, and no
+    /// thread of a SIP that has ended runs. And for a thread that hands something to a waiting
+    /// thread of the SIP without letting any other thread run meanwhile: the memory exists as long
+    /// as the SIP has threads.
     #[inline(always)]
     pub(crate) fn window(&self) -> SipMemory {
         let base = self.called_accessible.base.load(Relaxed);

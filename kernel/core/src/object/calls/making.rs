@@ -85,6 +85,12 @@ pub(super) enum Why {
     Directory,
     MakesProcesses,
     Stack(u64),
+    /// The call's memory is this, and a process takes at least that, with a stack of so many bytes.
+    Limit {
+        limit: u64,
+        least: u64,
+        stack: u64,
+    },
     Create(i32),
     Short,
     NoRoom(u64),
@@ -144,6 +150,14 @@ impl fmt::Display for WhyOf<'_> {
             Why::Stack(bytes) => write!(
                 f,
                 "{name}: its stack of {bytes} bytes is larger than the {PIECE} that a program that is called may have"
+            ),
+            Why::Limit {
+                limit,
+                least,
+                stack,
+            } => write!(
+                f,
+                "{name}: no process of it: the call's limit is {limit} bytes of memory, and a process takes {least} before it runs, {stack} of them for its stack; give it more"
             ),
             Why::Create(reason) => {
                 write!(f, "{name}: no process of it: {}", status::describe(*reason))
@@ -379,8 +393,18 @@ fn begin(
         arguments: (4 + name.len() + request.arguments.len(), &put),
         endpoints: endpoints.map_or(0, |last| last + 1),
     };
-    let made = sip::create_within(&making, request.limits.memory.min(image.budget));
-    let sip = made.map_err(Why::Create)?;
+    let limit = request.limits.memory;
+    let sip = sip::create_within(&making, limit.min(image.budget)).map_err(|reason| {
+        let least = making.least();
+        match reason {
+            status::NO_RESOURCES if limit < least => Why::Limit {
+                limit,
+                least,
+                stack: image.stack,
+            },
+            other => Why::Create(other),
+        }
+    })?;
     let account = sip.account();
     // Those of this process's own, which go with it if it is not started.
     let mut own = [None; 3];

@@ -37,6 +37,14 @@ pub(crate) struct Making<'a> {
     pub(crate) endpoints: usize,
 }
 
+impl Making<'_> {
+    /// Bytes that it certainly takes, before it runs.
+    pub(crate) fn least(&self) -> u64 {
+        let memory = self.image.template.all_memories_cost() + self.arguments.0 as u64;
+        COST + memory + self.image.stack + Thread::COST
+    }
+}
+
 /// Creates a SIP that does not run yet, and without its start-up endpoints. Everything is on its
 /// own account from the beginning; if anything is refused, nothing is left behind.
 ///
@@ -59,9 +67,7 @@ pub(crate) fn create_within(making: &Making<'_>, budget: u64) -> Result<&'static
         Err(Refused::TooDeep) => return Err(status::TOO_DEEP),
     };
     // Requests all that it will certainly need, so that the accounts above are asked only once.
-    let memory = image.template.all_memories_cost() + making.arguments.0 as u64;
-    let needed = COST + memory + image.stack + Thread::COST;
-    let room = account.has_room(needed) && account.charge(COST);
+    let room = account.has_room(making.least()) && account.charge(COST);
     let taken = room.then(|| SIPS.take());
     let Some(Some((index, sip))) = taken else {
         if taken.is_some() {

@@ -1,6 +1,6 @@
 //! The requirement of a message, as a function of its arguments that can run while a program is
-//! compiled, unless a length occurs in it. Whole numbers are computed in 128 bits; a condition that overflows even those, or
-//! divides by zero, does not hold.
+//! compiled, unless a length occurs in it. Whole numbers are computed in 128 bits; a condition that
+//! overflows even those, or divides by zero, does not hold.
 
 use super::types;
 use crate::names;
@@ -197,8 +197,8 @@ fn checked(result: &TokenStream) -> TokenStream {
     }
 }
 
-/// The value at the end of a path. The first name is the argument's, the others are fields', or stand
-/// for the value of what may be absent; if it is, there is no result.
+/// The value at the end of a path. The first name is the argument's, the others are fields', or
+/// stand for the value of what may be absent; if it is, there is no result.
 fn place(path: &[String]) -> TokenStream {
     let names = path.iter().enumerate();
     names.fold(TokenStream::new(), |of, (i, name)| match name.as_str() {

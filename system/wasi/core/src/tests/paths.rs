@@ -245,6 +245,10 @@ fn no_directory_is_moved_below_itself() {
     world.make_link("b", "a").unwrap();
     assert_eq!(rename(&mut world, (3, "d"), (3, "a/f")), Err(Errno::Loop));
     assert_eq!(rename(&mut world, (3, "a/f"), (3, "f")), Err(Errno::Loop));
+    // Nor is a link a directory, as which a slash at the end names it.
+    for (from, to) in [("d", "a/"), ("d/", "a//"), ("a/", "f")] {
+        assert_eq!(rename(&mut world, (3, from), (3, to)), Err(Errno::Notdir));
+    }
 }
 
 #[test]
