@@ -380,7 +380,7 @@ impl Host {
                 }
             }
             (Op::Taken, Stage::Open) => {
-                socket.credit = SENT.min(socket.credit + head.count as usize);
+                socket.credit = SENT.min(socket.credit.saturating_add(head.count as usize));
             }
             (Op::End, Stage::Open) => socket.heard = true,
             (Op::Closed, _) => {

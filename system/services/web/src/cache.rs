@@ -25,6 +25,8 @@ const FILE_PART: u64 = 8;
 /// What is kept beside a content, reckoned generously; and the kernel's records of a piece.
 const BESIDE: usize = 256;
 const RECORDS: usize = 256;
+/// The least that a piece is reckoned as: so there are not too many handles of them.
+const LEAST: usize = 4 << 10;
 /// A content is at most this part of all that may be kept, and at most so many bytes: whoever sends it
 /// has it to the end, also when it has made way, and there may be as many of them as connections.
 const PART: usize = 64;
@@ -68,7 +70,8 @@ impl<P> Content<P> {
         match self {
             Content::Whole(content) => content.len(),
             Content::Pieces => 0,
-            Content::Piece(_, bytes) => RECORDS + *bytes,
+            // The kernel's memory for a block is a power of two.
+            Content::Piece(_, bytes) => RECORDS + bytes.next_power_of_two().max(LEAST),
         }
     }
 }
@@ -214,13 +217,18 @@ impl<P> Cache<P> {
         self.add(name, stamp, Content::Whole(content));
     }
 
-    /// Keeps a piece, of so many bytes, of a file that [has pieces](Cache::takes_pieces), likewise.
-    pub fn keep_piece(&mut self, path: &str, number: u64, stamp: Stamp, kept: P, bytes: usize) {
+    /// Keeps in mind that a file in this state [has pieces](Cache::takes_pieces), if it is not known.
+    pub fn keep_pieces(&mut self, path: &str, stamp: Stamp) {
         let known = self.entries.get(path);
         let known = known.is_some_and(|e| matches!(e.content, Content::Pieces) && e.stamp == stamp);
         if !known {
             self.add(path, stamp, Content::Pieces);
         }
+    }
+
+    /// Keeps a piece, of so many bytes, of such a file, in the place of what was kept of it.
+    pub fn keep_piece(&mut self, path: &str, number: u64, stamp: Stamp, kept: P, bytes: usize) {
+        self.keep_pieces(path, stamp);
         self.add(&piece(path, number), stamp, Content::Piece(kept, bytes));
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - A kept piece is the kernel's property and no thread's; this program pays for it, whoever has a view.
-//! - All pieces of an answer are of the file in one state, unless they come from the file that was opened for
-//!   it: as somebody writes it then, the pieces are what is there.
+//! - All pieces of an answer are of the file in one state, unless none comes from memory: as somebody writes the
+//!   file then, the pieces are what is there, one after the other.
 
 use crate::connection::Talk;
 use crate::files;
@@ -27,6 +27,8 @@ pub struct Pieces {
     file: Option<File>,
     /// Whether pieces of it may be kept.
     keeps: bool,
+    /// Whether a piece came from memory.
+    remembers: bool,
 }
 
 /// A view of a part of a kept piece; `None` if handles are short.
@@ -48,11 +50,15 @@ impl Pieces {
     pub fn new(server: &Server, path: String, stamp: Stamp, file: Option<File>) -> Pieces {
         let takes = || server.cache.lock().takes_pieces(stamp.bytes);
         let keeps = file.is_none() || takes() && stamp.is_settled(utc().as_nanos() as u64);
+        if keeps {
+            server.cache.lock().keep_pieces(&path, stamp);
+        }
         Pieces {
             path,
             stamp,
             file,
             keeps,
+            remembers: false,
         }
     }
 
@@ -64,8 +70,8 @@ impl Pieces {
     /// The block that begins at `at`, and reaches to `to` at most.
     ///
     /// # Errors
-    /// [`Lost::Gone`] if there is none: the file has become shorter meanwhile, so that the client learns that a
-    /// part is missing, or is another one.
+    /// [`Lost::Gone`] if there is none: the file has become shorter meanwhile, or is not what it was when pieces
+    /// came from memory, so that the client learns that a part is missing.
     pub fn next(&mut self, talk: &mut Talk<'_>, at: u64, to: u64) -> Result<Vector<u8>, Lost> {
         let number = at / PIECE;
         let start = number * PIECE;
@@ -75,6 +81,7 @@ impl Pieces {
             let mut cache = talk.server.cache.lock();
             let kept = cache.find_piece(&self.path, number, &self.stamp);
             if let Some(view) = kept.and_then(|kept| view(kept, part.clone())) {
+                self.remembers = true;
                 return Ok(view);
             }
         }
@@ -83,7 +90,13 @@ impl Pieces {
         let read = self.open(talk)?.read_block(at, len);
         talk.trace.file("read", begin, None, read.as_ref().err());
         let mut block = read?.ok_or(Lost::Gone)?;
-        if self.keeps && block.len() as u64 == whole && self.is_as_it_was() {
+        if self.keeps && !self.is_as_it_was() {
+            if self.remembers {
+                return Err(Lost::Gone);
+            }
+            self.keeps = false;
+        }
+        if self.keeps && block.len() as u64 == whole {
             // A block that cannot be kept is sent all the same.
             let kept = block.block_mut().share(0..len).ok();
             if let Some(kept) = kept.and_then(|kept| kept.park().ok()) {
