@@ -52,6 +52,7 @@ pub fn check(run: &Run) -> Result<Report> {
         ("a reader that goes", reader_gone),
         ("what is missing", missing),
         ("components", components::run),
+        ("components of libraries", components::libraries),
         ("components that break the rules", components::broken),
         ("components that cannot run", components::refused),
         ("sockets", sockets),

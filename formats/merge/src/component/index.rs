@@ -19,7 +19,7 @@ pub(super) struct Index<'a> {
     /// For the instance of each shim, that of the fix-ups which fill its table.
     pub fixups: HashMap<u32, u32>,
     /// The instances of fix-ups that fill no shim's table.
-    pub astray: usize,
+    pub astray: Vec<u32>,
 }
 
 impl<'a> Index<'a> {
@@ -37,7 +37,7 @@ impl<'a> Index<'a> {
             instances: instances.map(names).collect(),
             exports: exports.collect(),
             fixups: HashMap::new(),
-            astray: 0,
+            astray: Vec::new(),
         };
         let tables: Vec<BTreeSet<u32>> = (0..)
             .zip(&component.core_instances)
@@ -52,7 +52,9 @@ impl<'a> Index<'a> {
             };
             let given = args.iter().filter_map(|arg| tables.get(arg.index as usize));
             let mut filled = given.flatten().peekable();
-            index.astray += usize::from(filled.peek().is_none());
+            if filled.peek().is_none() {
+                index.astray.push(number);
+            }
             for shim in filled {
                 index.fixups.entry(*shim).or_insert(number);
             }

@@ -132,6 +132,16 @@ pub fn broken(machine: &Ordinary<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A component of several modules in one memory, as tools link libraries.
+pub fn libraries(machine: &Ordinary<'_>) -> Result<()> {
+    let project = &machine.run.project;
+    let source = project.root.join("tests/ordinary/libraries.wat");
+    let module = machine.folder.join("libraries.wasm");
+    build::module_of_text(project, &source, &module)?;
+    let said = output(machine, &module, &["world"], b"")?;
+    is(&said, 0, b"library world")
+}
+
 /// All that is in a component's way is said before anything runs.
 pub fn refused(machine: &Ordinary<'_>) -> Result<()> {
     let changes = [
