@@ -10,7 +10,8 @@
 //! - [`system`]: the system image that the kernel boots from;
 //! - [`policy`]: the system manifest's policy for each service;
 //! - [`plan`]: the order in which services start, inferred from what they serve and use;
-//! - [`snapshot`]: the kernel's reports on itself.
+//! - [`snapshot`]: the kernel's reports on itself;
+//! - [`shown`]: how the names in all of these are shown to people.
 //!
 //! Invariant: everything that is decoded here is checked before use; a broken image yields an
 //! [`Error`], never a panic.
@@ -28,6 +29,7 @@ pub mod meta;
 pub mod parameters;
 pub mod plan;
 pub mod policy;
+pub mod shown;
 pub mod snapshot;
 pub mod system;
 
@@ -83,7 +85,8 @@ impl From<Failure> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        // It may quote names of what was read.
+        shown::Shown(&self.message).fmt(f)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why two modules cannot be joined, in the words of who wants to run the program.
 
+use sing_image::shown::Shown;
 use std::fmt;
 
 /// Why two modules cannot be joined.
@@ -41,7 +42,8 @@ impl From<wasmparser::Error> for Error {
     fn from(e: wasmparser::Error) -> Error {
         Error(format!(
             "not a valid module: {} (at byte {})",
-            e.message(),
+            // It quotes names of the module.
+            Shown(e.message()),
             e.offset()
         ))
     }

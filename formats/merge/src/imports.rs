@@ -8,12 +8,16 @@ use crate::parts::Parts;
 use crate::program::Program;
 use crate::stubs::Stub;
 use crate::{Error, PROGRAM, UNSTABLE, WASI, interfaces};
+use sing_image::shown::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use wasmparser as wp;
 
 /// The most missing functions that an error names; it counts the others.
 const NAMED: usize = 100;
+
+/// Why a function cannot be had that a version of WASI has not.
+const NOT_HERE: &str = "there is no such function here";
 
 /// The modules of places that a dynamic linker gives.
 const DYNAMIC: [&str; 2] = ["GOT.mem", "GOT.func"];
@@ -79,6 +83,10 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
                 continue;
             }
             Wanted::Foreign => Err(own(import)),
+            // The adapter's other names, which have these signs, are those of interfaces and versions.
+            Wanted::Preview1(name) | Wanted::Unstable(name) if name.contains(['#', '-']) => {
+                Err(NOT_HERE.into())
+            }
             Wanted::Preview1(name) => one(program, adapter, import, name),
             Wanted::Unstable(name) => {
                 let differs = format!("{UNSTABLE}#{name}");
@@ -128,23 +136,12 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
         n => format!("imports {n} things that this system does not have:"),
     };
     for line in wrong.iter().take(NAMED) {
-        let _ = write!(text, "\n  {}", shown(line));
+        let _ = write!(text, "\n  {}", Shown(line));
     }
     if let Some(more) = wrong.len().checked_sub(NAMED).filter(|&more| more > 0) {
         let _ = write!(text, "\n  and {more} more");
     }
     Err(text)
-}
-
-/// A line that may have any names in it: what would end it or change a terminal is escaped, quotes are not.
-fn shown(line: &str) -> String {
-    line.chars().fold(String::new(), |mut text, c| {
-        match c {
-            '\'' | '"' => text.push(c),
-            _ => text.extend(c.escape_debug()),
-        }
-        text
-    })
 }
 
 /// What is said of a module from which a program imports functions that are not WASI's.
@@ -194,7 +191,7 @@ fn one(
     let hidden = export.starts_with('_') || export.starts_with("sip_");
     let function = match adapter.exported(export) {
         Some(function) if !hidden => function,
-        _ => return Err("there is no such function here".into()),
+        _ => return Err(NOT_HERE.into()),
     };
     let (wanted, has) = (program.parts.type_of(ty), adapter.function_type(function));
     if wanted.is_none() || wanted != has {

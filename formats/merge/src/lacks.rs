@@ -1,6 +1,7 @@
 //! What a module uses of WebAssembly that this system does not have, by name and all at once.
 
 use crate::Error;
+use sing_image::shown::Shown;
 use wasmparser as wp;
 use wp::WasmFeatures as F;
 
@@ -59,7 +60,7 @@ pub(crate) fn features(wasm: &[u8], has: F) -> Result<Vec<String>, Error> {
         // Either of two features would do.
         reasons.push(format!(
             "uses what this system does not have: {} (at byte {})",
-            first.message(),
+            Shown(first.message()),
             first.offset()
         ));
     }

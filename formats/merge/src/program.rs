@@ -3,6 +3,7 @@
 use crate::component::{self, Wanted};
 use crate::parts::Parts;
 use crate::{Error, WASI, WasmFeatures, imports, lacks};
+use sing_image::shown::Shown;
 use wasmparser as wp;
 
 /// The name of the function in which a module begins before all others, as other engines have it: none.
@@ -211,5 +212,5 @@ fn exported(exports: &[&str]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("; it exports {shown}{more}")
+    format!("; it exports {}{more}", Shown(shown))
 }
