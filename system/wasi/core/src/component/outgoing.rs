@@ -55,14 +55,12 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn outgoing_body(&mut self, request: u32, out: u32) -> Outcome {
-        let given = &mut self.table.outgoing_request(request)?.body;
-        let body = match core::mem::replace(given, true) {
-            true => None,
-            false => {
-                let nowhere = self.wasi.host.nowhere();
-                self.new_body(nowhere, None)?
-            }
-        };
+        if self.table.outgoing_request(request)?.body {
+            return self.handle_or_not(out, None);
+        }
+        let nowhere = self.wasi.host.nowhere();
+        let body = self.new_body(nowhere, None)?;
+        self.table.outgoing_request(request)?.body = body.is_some();
         self.handle_or_not(out, body)
     }
 

@@ -607,6 +607,14 @@ fn requests_to_others_are_denied() {
     assert_eq!(world.outgoing_set_authority(request, 1, at, 1), Ok(0));
     world.outgoing_authority(request, OUT).unwrap();
     assert_eq!(list(&mut world, OUT + 4), b"a");
+    // Its body can be had when there is a descriptor for it.
+    let mut last = None;
+    while let Ok(fd) = world.wasi.add_sink(Sink::default(), false) {
+        last = Some(fd);
+    }
+    world.outgoing_body(request, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [1], "too many descriptors");
+    world.wasi.fd_close(last.unwrap()).unwrap();
     // Its body can be written, once, before it is denied.
     let done = world.outgoing_body(request, OUT);
     let body = ok(&mut world, done);
