@@ -3,6 +3,7 @@
 use crate::parts::{Parts, count};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::rc::Rc;
 use wasm_encoder as we;
 use wasm_encoder::reencode::{self, Error, Reencode};
 use wasmparser as wp;
@@ -48,7 +49,7 @@ pub(crate) struct Renumber {
     pub(crate) data: u32,
     /// Merged globals whose value is known and never changes. A constant expression may name only globals that
     /// are imported, and no merged one is.
-    pub(crate) constants: BTreeMap<u32, i32>,
+    pub(crate) constants: Rc<BTreeMap<u32, i32>>,
 }
 
 impl Renumber {
@@ -71,15 +72,19 @@ impl Renumber {
         self.functions.get(function as usize).copied()
     }
 
-    /// The value of a constant expression of 32 bits, if it is known.
-    pub(crate) fn value(&self, expression: &wp::ConstExpr<'_>) -> Option<i32> {
+    /// The value of a constant expression of 32 bits, if it is known with these merged globals.
+    pub(crate) fn value(
+        &self,
+        expression: &wp::ConstExpr<'_>,
+        constants: &BTreeMap<u32, i32>,
+    ) -> Option<i32> {
         let mut operators = expression.get_operators_reader();
         let mut stack = Vec::new();
         loop {
             let value = match operators.read().ok()? {
                 wp::Operator::I32Const { value } => value,
                 wp::Operator::GlobalGet { global_index } => {
-                    *self.constants.get(&self.globals.number(global_index))?
+                    *constants.get(&self.globals.number(global_index))?
                 }
                 wp::Operator::I32Add => {
                     let (b, a) = (stack.pop()?, stack.pop()?);
@@ -141,7 +146,7 @@ impl Reencode for Renumber {
 
     fn const_expr(&mut self, expression: wp::ConstExpr<'_>) -> Result<we::ConstExpr> {
         if !self.constants.is_empty()
-            && let Some(value) = self.value(&expression)
+            && let Some(value) = self.value(&expression, &self.constants)
         {
             return Ok(we::ConstExpr::i32_const(value));
         }

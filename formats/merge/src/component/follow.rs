@@ -7,14 +7,14 @@ use super::{Entry, Role, Wanted};
 use crate::WASI;
 use crate::parts::Parts;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use wasmparser as wp;
 
 /// How many steps an import is followed.
 pub(super) const STEPS: usize = 100;
 
-/// What an instance of a module exports, by its name.
-pub(super) type Export<'a> = (u32, &'a str);
+/// What an instance of a module exports, by its name, and its number there.
+pub(super) type Export<'a> = (u32, &'a str, u32);
 
 /// Where a function of a module comes from.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub(super) enum Target<'a> {
         /// What makes room for what it answers.
         room: Option<Export<'a>>,
     },
-    /// This instance exports it: the program, or an adapter.
-    Of(u32, &'a str),
+    /// This instance exports it, the program or an adapter: by this name, and its number there.
+    Of(u32, &'a str, u32),
 }
 
 /// A component, while it is lowered.
@@ -42,6 +42,8 @@ pub(super) struct Lowering<'c, 'a> {
     /// The instances of adapters that the program does not call by a name of preview 1.
     pub adapters: BTreeSet<u32>,
     pub reasons: Vec<String>,
+    /// Where the component's functions come from that were followed: several imports may be one of them.
+    pub known: HashMap<u32, Result<Target<'a>, String>>,
 }
 
 impl<'a> Lowering<'_, 'a> {
@@ -69,7 +71,7 @@ impl<'a> Lowering<'_, 'a> {
                             .into(),
                     ),
                 },
-                Ok(Target::Of(adapter, name))
+                Ok(Target::Of(adapter, name, _))
                     if adapter != self.instance && WASI.contains(&module) =>
                 {
                     self.adapters.remove(&adapter);
@@ -103,7 +105,7 @@ impl<'a> Lowering<'_, 'a> {
             };
             match self.given(number, module, name, STEPS) {
                 // A function with which a module starts has the type of one.
-                Ok(Target::Of(number, name)) if number == self.instance => {
+                Ok(Target::Of(number, name, _)) if number == self.instance => {
                     starts.extend(program.exported(name));
                 }
                 Ok(_) | Err(_) => {
@@ -160,8 +162,10 @@ impl<'a> Lowering<'_, 'a> {
                         let slot = slots.get(*function as usize).ok_or_else(nowhere)?;
                         self.slot(instance, *slot, steps)
                     }
-                    Some(Some(Role::Adapter)) => Ok(Target::Of(instance, name)),
-                    _ if self.members.contains(&instance) => Ok(Target::Of(instance, name)),
+                    Some(Some(Role::Adapter)) => Ok(Target::Of(instance, name, *function)),
+                    _ if self.members.contains(&instance) => {
+                        Ok(Target::Of(instance, name, *function))
+                    }
                     _ => Err("is a function of another module of the component".into()),
                 }
             }
@@ -185,6 +189,15 @@ impl<'a> Lowering<'_, 'a> {
 
     /// Where a core function of the component comes from.
     fn target(&mut self, function: u32, steps: usize) -> Result<Target<'a>, String> {
+        if let Some(known) = self.known.get(&function) {
+            return known.clone();
+        }
+        let found = self.followed(function, steps);
+        self.known.insert(function, found.clone());
+        found
+    }
+
+    fn followed(&mut self, function: u32, steps: usize) -> Result<Target<'a>, String> {
         let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
         let component = self.component;
         match component.core_functions.get(function as usize) {
@@ -231,8 +244,8 @@ impl<'a> Lowering<'_, 'a> {
                     }
                 }
                 wp::CanonicalOption::Realloc(function) => match self.target(*function, steps)? {
-                    Target::Of(instance, name) if self.members.contains(&instance) => {
-                        room = Some((instance, name));
+                    Target::Of(instance, name, number) if self.members.contains(&instance) => {
+                        room = Some((instance, name, number));
                     }
                     _ => {
                         return Err(

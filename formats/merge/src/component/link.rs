@@ -16,12 +16,15 @@ use super::read::CoreInstance;
 use super::room::Around;
 use super::{ENTRIES, Entry, Role};
 use crate::Error;
+use crate::imports::NAMED;
 use crate::names::Names;
 use crate::parts::{Parts, count};
-use crate::renumber::{Renumber, Space};
+use crate::renumber::Renumber;
 use crate::sections::Sections;
+use sing_image::shown::Shown;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 use wasm_encoder as we;
 use wasm_encoder::reencode::Reencode;
 use wasmparser as wp;
@@ -48,20 +51,38 @@ pub(super) struct Import<'a> {
 }
 
 /// What a function of a member is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Function {
     Imported(usize),
     Of(Place),
 }
 
+/// Where a function ends that modules pass on.
+#[derive(Clone)]
+enum End<'a> {
+    Interface(&'a str, Cow<'a, str>, Option<Export<'a>>),
+    Of(Place),
+}
+
+/// The most functions that make room in the memory.
+const ROOMS: usize = 64;
+
+/// Why a module cannot start with a function.
+const OF_OTHER_START: &str = "starts with a function that has parameters or results";
+
+/// Why an import has no function of a type that is not its own.
+const OTHER_TYPE: &str = "is imported with other parameters or results than it has";
+
 /// One of the modules, instantiated.
 pub(super) struct Member<'m, 'a> {
-    instance: u32,
+    pub instance: u32,
     pub parts: &'m Parts<'a>,
     /// What it imports of each kind in [`KINDS`], in the order of their numbers.
-    imports: [Vec<&'m wp::Import<'a>>; KINDS.len()],
-    /// What the functions are that it imports.
-    functions: Vec<Function>,
+    pub imports: [Vec<&'m wp::Import<'a>>; KINDS.len()],
+    /// What the functions are that it imports, if all is as it should be.
+    functions: Vec<Option<Function>>,
+    /// Whose the other things are that it imports, of each kind.
+    pub places: [Vec<Option<Place>>; KINDS.len()],
     pub numbers: Renumber,
 }
 
@@ -77,20 +98,21 @@ impl<'m, 'a> Member<'m, 'a> {
             parts,
             imports,
             functions: Vec::new(),
+            places: Default::default(),
             numbers: Renumber::default(),
         }
     }
 }
 
 /// The kinds of things; functions are the first.
-const KINDS: [wp::ExternalKind; 5] = [
+pub(super) const KINDS: [wp::ExternalKind; 5] = [
     wp::ExternalKind::Func,
     wp::ExternalKind::Table,
     wp::ExternalKind::Memory,
     wp::ExternalKind::Global,
     wp::ExternalKind::Tag,
 ];
-const FUNCTIONS: usize = 0;
+pub(super) const FUNCTIONS: usize = 0;
 
 fn kind_of(import: &wp::Import<'_>) -> wp::ExternalKind {
     match import.ty {
@@ -103,7 +125,7 @@ fn kind_of(import: &wp::Import<'_>) -> wp::ExternalKind {
 }
 
 /// What is exported, of a kind in [`KINDS`], by its name: its number.
-type Exports<'a> = HashMap<(usize, &'a str), u32>;
+pub(super) type Exports<'a> = HashMap<(usize, &'a str), u32>;
 
 fn exports<'a>(exports: &[wp::Export<'a>]) -> Exports<'a> {
     let numbered = exports.iter().filter_map(|export| {
@@ -122,17 +144,25 @@ pub(super) fn link<'a>(
     let mut members = Vec::new();
     let mut places = BTreeMap::new();
     let mut things = Vec::new();
+    let mut instantiated = BTreeSet::new();
     for (number, instance) in (0..).zip(&lowering.component.core_instances) {
         let module = match instance {
-            CoreInstance::Module(module, _) => modules.get(*module as usize),
+            CoreInstance::Module(module, _) => *module,
             CoreInstance::Things(of) => {
                 things.push(exports(of));
                 continue;
             }
         };
-        let module = module.filter(|_| lowering.members.contains(&number));
-        things.push(match module {
+        let parts = modules.get(module as usize);
+        things.push(match parts.filter(|_| lowering.members.contains(&number)) {
             Some(Some(parts)) => {
+                // All that it has would be there once more for each.
+                if !instantiated.insert(module) {
+                    lowering.reason(
+                        "instantiates one module several times, to work together: link it statically",
+                    );
+                    return Ok(None);
+                }
                 places.insert(number, members.len());
                 members.push(Member::new(number, parts));
                 exports(&parts.exports)
@@ -148,7 +178,12 @@ pub(super) fn link<'a>(
         things,
         imports: Vec::new(),
         known: HashMap::new(),
+        ends: HashMap::new(),
+        aliases: HashMap::new(),
+        constants: BTreeMap::new(),
         rooms: Vec::new(),
+        known_rooms: HashMap::new(),
+        lacking: 0,
     };
     linker.functions();
     let starts = linker.starts();
@@ -157,6 +192,10 @@ pub(super) fn link<'a>(
         .map(|(target, entry)| linker.entry(target.as_ref()?, entry))
         .collect();
     linker.numbers();
+    if let Some(more) = linker.lacking.checked_sub(NAMED).filter(|&more| more > 0) {
+        let reason = format!("and {more} more of its modules' imports cannot be linked");
+        linker.lowering.reason(&reason);
+    }
     if !linker.lowering.reasons.is_empty() {
         return Ok(None);
     }
@@ -165,114 +204,156 @@ pub(super) fn link<'a>(
 
 /// The modules of a component, while they are linked.
 pub(super) struct Linker<'l, 'c, 'm, 'a> {
-    lowering: &'l mut Lowering<'c, 'a>,
+    pub lowering: &'l mut Lowering<'c, 'a>,
     pub members: Vec<Member<'m, 'a>>,
     /// The place of each member, by its instance.
     places: BTreeMap<u32, usize>,
     /// What each instance exports.
-    things: Vec<Exports<'a>>,
+    pub things: Vec<Exports<'a>>,
     /// What is left to import, by its type and the place of that.
     pub imports: Vec<(Import<'a>, &'m wp::FuncType, Place)>,
     /// The places of these.
     known: HashMap<(Import<'a>, &'m wp::FuncType), usize>,
-    /// The functions that make room in the memory, which each import names for itself.
+    /// Where the functions end that members import.
+    ends: HashMap<Place, Result<End<'a>, String>>,
+    /// Whose the things are, by their kind, that the component has of instances.
+    pub aliases: HashMap<(usize, u32), Option<Place>>,
+    /// The globals of the linked module whose value is known and never changes.
+    pub constants: BTreeMap<u32, i32>,
+    /// The functions that make room in the memory, which each import names for itself; and their places.
     pub rooms: Vec<Function>,
+    known_rooms: HashMap<Function, usize>,
+    /// How many imports cannot be linked.
+    lacking: usize,
 }
 
 impl<'a> Linker<'_, '_, '_, 'a> {
     /// What each function is that a member imports.
     fn functions(&mut self) {
         for member in 0..self.members.len() {
-            let instance = self.members[member].instance;
             let mut functions = Vec::new();
             for number in 0..self.members[member].imports[FUNCTIONS].len() {
                 let import = self.members[member].imports[FUNCTIONS][number];
-                let (wp::TypeRef::Func(ty) | wp::TypeRef::FuncExact(ty)) = import.ty else {
-                    continue;
-                };
-                let given = (self.lowering).given(instance, import.module, import.name, STEPS);
-                let found = given.and_then(|target| self.function(target, (member, ty)));
-                match found {
-                    Ok(function) => functions.push(function),
-                    Err(why) => {
-                        let reason = format!("{}.{}: {why}", import.module, import.name);
-                        self.lowering.reason(&reason);
-                    }
+                let found = self.function((member, count(number)), import);
+                if let Err(why) = &found {
+                    self.lacks(import, why);
                 }
+                functions.push(found.ok());
             }
             self.members[member].functions = functions;
         }
     }
 
-    /// The function that is meant, and for whose import, by its type.
-    fn function(&mut self, target: Target<'a>, ty: Place) -> Result<Function, String> {
-        let mut target = target;
-        for _ in 0..STEPS {
-            let (instance, export) = match target {
-                Target::Interface {
+    /// Says why an import cannot be linked: of the first ones; the others are counted.
+    pub fn lacks(&mut self, import: &wp::Import<'_>, why: &str) {
+        self.lacking += 1;
+        if self.lacking <= NAMED {
+            let reason = format!("{}.{}: {why}", import.module, import.name);
+            self.lowering.reason(&Shown(reason).to_string());
+        }
+    }
+
+    /// The function that a member imports, by its number there.
+    fn function(&mut self, place: Place, import: &wp::Import<'a>) -> Result<Function, String> {
+        let (wp::TypeRef::Func(number) | wp::TypeRef::FuncExact(number)) = import.ty else {
+            return Err(nowhere());
+        };
+        let parts = self.members[place.0].parts;
+        let ty = parts.type_of(number).ok_or_else(nowhere)?;
+        match self.end_of(place, STEPS)? {
+            End::Interface(interface, name, room) => {
+                let room = room.map(|room| self.room(room)).transpose()?;
+                let import = Import {
                     interface,
                     name,
                     room,
-                } => return self.imported(interface, name, room, ty),
-                Target::Of(instance, export) => (instance, export),
-            };
-            let member = self.member(instance).ok_or_else(nowhere)?;
-            let function = self.things.get(instance as usize);
-            let function = function.and_then(|names| names.get(&(FUNCTIONS, export)));
-            let function = *function.ok_or_else(nowhere)?;
-            let imports = &self.members[member].imports[FUNCTIONS];
-            let Some(import) = imports.get(function as usize) else {
-                return Ok(Function::Of((member, function)));
-            };
-            // What it imports and passes on.
-            target = (self.lowering).given(instance, import.module, import.name, STEPS)?;
-        }
-        Err(nowhere())
-    }
-
-    /// An import of the linked module: one for all who import the same.
-    fn imported(
-        &mut self,
-        interface: &'a str,
-        name: Cow<'a, str>,
-        room: Option<Export<'a>>,
-        place: Place,
-    ) -> Result<Function, String> {
-        let parts = self.members[place.0].parts;
-        let ty = parts.type_of(place.1).ok_or_else(nowhere)?;
-        let room = match room {
-            Some((instance, export)) => {
-                let function = self.function(Target::Of(instance, export), place)?;
-                let known = self.rooms.iter().position(|room| *room == function);
-                Some(known.unwrap_or_else(|| {
-                    self.rooms.push(function);
-                    self.rooms.len() - 1
-                }))
+                };
+                let next = self.imports.len();
+                let known = *self.known.entry((import.clone(), ty)).or_insert(next);
+                if known == next {
+                    self.imports.push((import, ty, (place.0, number)));
+                }
+                Ok(Function::Imported(known))
             }
-            None => None,
-        };
-        let import = Import {
-            interface,
-            name,
-            room,
-        };
-        let next = self.imports.len();
-        let known = *self.known.entry((import.clone(), ty)).or_insert(next);
-        if known == next {
-            self.imports.push((import, ty, place));
+            End::Of(place) => match self.members[place.0].parts.function_type(place.1) {
+                Some(has) if has == ty => Ok(Function::Of(place)),
+                _ => Err(OTHER_TYPE.into()),
+            },
         }
-        Ok(Function::Imported(known))
     }
 
-    fn member(&self, instance: u32) -> Option<usize> {
+    /// Where a function ends that a member imports.
+    fn end_of(&mut self, place: Place, steps: usize) -> Result<End<'a>, String> {
+        if let Some(known) = self.ends.get(&place) {
+            return known.clone();
+        }
+        let member = &self.members[place.0];
+        let imports = &member.imports[FUNCTIONS];
+        let import = *imports.get(place.1 as usize).ok_or_else(nowhere)?;
+        let given = (self.lowering).given(member.instance, import.module, import.name, STEPS);
+        let end = given.and_then(|target| self.end(target, steps));
+        self.ends.insert(place, end.clone());
+        end
+    }
+
+    /// Where a function ends.
+    fn end(&mut self, target: Target<'a>, steps: usize) -> Result<End<'a>, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
+        let (instance, number) = match target {
+            Target::Interface {
+                interface,
+                name,
+                room,
+            } => return Ok(End::Interface(interface, name, room)),
+            Target::Of(instance, _, number) => (instance, number),
+        };
+        let member = self.member(instance).ok_or_else(nowhere)?;
+        let passed_on = self.members[member].imports[FUNCTIONS].len() > number as usize;
+        match passed_on {
+            true => self.end_of((member, number), steps),
+            false => Ok(End::Of((member, number))),
+        }
+    }
+
+    /// The place of a function that makes room among these.
+    fn room(&mut self, (instance, name, number): Export<'a>) -> Result<usize, String> {
+        let End::Of(place) = self.end(Target::Of(instance, name, number), STEPS)? else {
+            return Err(
+                "is called with a function that makes room which is no module's own".into(),
+            );
+        };
+        let next = self.rooms.len();
+        let function = Function::Of(place);
+        let known = *self.known_rooms.entry(function).or_insert(next);
+        if known == next {
+            let ty = self.members[place.0].parts.function_type(place.1);
+            let is_room = |ty: &wp::FuncType| {
+                ty.params() == [wp::ValType::I32; 4] && ty.results() == [wp::ValType::I32]
+            };
+            if !ty.is_some_and(is_room) {
+                self.known_rooms.remove(&function);
+                return Err("is called with a function that makes room of another type".into());
+            }
+            if next == ROOMS {
+                self.known_rooms.remove(&function);
+                return Err(format!(
+                    "is called with one of more than {ROOMS} functions that make room"
+                ));
+            }
+            self.rooms.push(function);
+        }
+        Ok(known)
+    }
+
+    pub fn member(&self, instance: u32) -> Option<usize> {
         self.places.get(&instance).copied()
     }
 
     /// A function that is a member's own.
     fn found(&mut self, target: &Target<'a>) -> Option<Function> {
-        let found = match target {
-            Target::Of(..) => self.function(target.clone(), (0, 0)).ok(),
-            Target::Interface { .. } => None,
+        let found = match self.end(target.clone(), STEPS) {
+            Ok(End::Of(place)) => Some(Function::Of(place)),
+            Ok(End::Interface(..)) | Err(_) => None,
         };
         if found.is_none() {
             self.lowering
@@ -320,7 +401,8 @@ impl<'a> Linker<'_, '_, '_, 'a> {
                 }
                 if let Some(start) = parts.start {
                     let imported = self.members[member].functions.get(start as usize);
-                    starts.push(imported.copied().unwrap_or(Function::Of((member, start))));
+                    let own = Some(Function::Of((member, start)));
+                    starts.extend(imported.copied().unwrap_or(own));
                 }
                 continue;
             }
@@ -334,79 +416,17 @@ impl<'a> Linker<'_, '_, '_, 'a> {
             {
                 let given = self.lowering.given(number, start.0, start.1, STEPS);
                 let found = given.ok().and_then(|target| self.found(&target));
+                let plain = |ty: &wp::FuncType| ty.params().is_empty() && ty.results().is_empty();
+                if let Some(Function::Of((member, function))) = found {
+                    let ty = self.members[member].parts.function_type(function);
+                    if !ty.is_some_and(plain) {
+                        self.lowering.reason(OF_OTHER_START);
+                    }
+                }
                 starts.extend(found);
             }
         }
         starts
-    }
-
-    /// The table, memory, global or tag that an instance has under a name.
-    fn thing(&self, kind: usize, instance: u32, name: &str, steps: usize) -> Option<Place> {
-        let steps = steps.checked_sub(1)?;
-        let component = self.lowering.component;
-        let number = *self.things.get(instance as usize)?.get(&(kind, name))?;
-        let Some(member) = self.member(instance) else {
-            let (instance, name) = component.core(KINDS[kind])?.get(number as usize)?;
-            return self.thing(kind, *instance, name, steps);
-        };
-        match self.members[member].imports[kind].get(number as usize) {
-            Some(import) => {
-                let from = self.lowering.from(instance, import.module)?;
-                self.thing(kind, from, import.name, steps)
-            }
-            None => Some((member, number)),
-        }
-    }
-
-    /// The numbers of all things in the linked module.
-    fn numbers(&mut self) {
-        let mut next = Renumber::default();
-        let mut own = count(self.imports.len());
-        for member in 0..self.members.len() {
-            let parts = self.members[member].parts;
-            let mut numbers = next.clone();
-            let defined = [
-                0,
-                parts.tables.as_ref().map_or(0, |s| s.count()),
-                count(parts.memories.len()),
-                parts.globals.as_ref().map_or(0, |s| s.count()),
-                parts.tags.as_ref().map_or(0, |s| s.count()),
-            ];
-            for (kind, defined) in (0..).zip(defined).skip(FUNCTIONS + 1) {
-                for number in 0..self.members[member].imports[kind].len() {
-                    let import = self.members[member].imports[kind][number];
-                    let instance = self.members[member].instance;
-                    let from = self.lowering.from(instance, import.module);
-                    let place = from.and_then(|from| self.thing(kind, from, import.name, STEPS));
-                    match place.filter(|(of, _)| *of < member) {
-                        Some((of, number)) => {
-                            let number = space(&mut self.members[of].numbers, kind).number(number);
-                            space(&mut numbers, kind).imported.push(number);
-                        }
-                        None => {
-                            let why = nowhere();
-                            let reason = format!("{}.{}: {why}", import.module, import.name);
-                            self.lowering.reason(&reason);
-                        }
-                    }
-                }
-                space(&mut next, kind).own += defined;
-            }
-            // Globals that never change, whose values later members may need.
-            let globals = parts.globals.clone().into_iter().flatten().flatten();
-            for (global, number) in globals.zip(numbers.globals.own..) {
-                let value = numbers.value(&global.init_expr);
-                if let Some(value) = value.filter(|_| !global.ty.mutable) {
-                    next.constants.insert(number, value);
-                }
-            }
-            next.types += count(parts.types.len());
-            next.elements += parts.elements.as_ref().map_or(0, |s| s.count());
-            next.data += parts.data.as_ref().map_or(0, |s| s.count());
-            numbers.functions = (own..own + parts.defined()).collect();
-            own += parts.defined();
-            self.members[member].numbers = numbers;
-        }
     }
 
     /// The number of a member's own function: those that it imports come first there.
@@ -433,23 +453,31 @@ impl<'a> Linker<'_, '_, '_, 'a> {
         let starts = found(starts)?;
         let entries = entries.iter().map(|entry| entry.and_then(number)).collect();
         let rooms = found(&self.rooms)?;
-        let given = self.members.iter().map(|m| found(&m.functions));
+        let given = self.members.iter().map(|member| {
+            let functions: Option<Vec<Function>> = member.functions.iter().copied().collect();
+            found(&functions.unwrap_or_default())
+        });
         let given: Vec<Vec<u32>> = given.collect::<Result<_, _>>()?;
+        let constants = Rc::new(std::mem::take(&mut self.constants));
         let mut sections = Sections::default();
         let mut names = Names::default();
         for (member, given) in self.members.iter_mut().zip(given) {
             member.numbers.functions.splice(0..0, given);
+            member.numbers.constants = Rc::clone(&constants);
             sections.add(member.parts, &mut member.numbers)?;
             sections.add_data(member.parts, &mut member.numbers)?;
-            sections.declare(member.parts, &mut member.numbers)?;
             names.add_all(member.parts, &member.numbers);
+        }
+        // Behind the segments of all, which are numbered without these.
+        for member in &mut self.members {
+            sections.declare(member.parts, &mut member.numbers)?;
         }
         let mut imports = we::ImportSection::new();
         for (import, _, (member, ty)) in &self.imports {
             let ty = self.members[*member].numbers.type_index(*ty)?;
             imports.import(import.interface, &import.name, we::EntityType::Function(ty));
         }
-        let realloc = around.write(&self, &rooms, &mut sections)?;
+        let realloc = around.write(&self, &rooms, &mut sections);
         let mut module = sections.module(&imports, &we::ExportSection::new(), None);
         module.section(&names.section());
         Ok(Linked {
@@ -458,15 +486,5 @@ impl<'a> Linker<'_, '_, '_, 'a> {
             entries,
             realloc,
         })
-    }
-}
-
-/// The numbers of the things of a kind in [`KINDS`]; those of functions are in no such space.
-fn space(numbers: &mut Renumber, kind: usize) -> &mut Space {
-    match KINDS[kind] {
-        wp::ExternalKind::Table => &mut numbers.tables,
-        wp::ExternalKind::Memory => &mut numbers.memories,
-        wp::ExternalKind::Tag => &mut numbers.tags,
-        _ => &mut numbers.globals,
     }
 }

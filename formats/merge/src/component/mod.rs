@@ -14,6 +14,7 @@
 mod follow;
 mod index;
 mod link;
+mod number;
 mod read;
 mod room;
 mod shim;
@@ -26,7 +27,7 @@ use follow::{Lowering, Target};
 use index::Index;
 use read::{Component, CoreInstance, Item};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use wasmparser as wp;
 
 /// The interfaces by which a component begins.
@@ -110,6 +111,8 @@ enum Role<'a> {
     Fixups {
         slots: Vec<shim::Import<'a>>,
         start: Option<shim::Import<'a>>,
+        /// The table that they fill.
+        table: shim::Import<'a>,
     },
     /// It starts with this imported function, and does nothing else.
     Start(shim::Import<'a>),
@@ -135,6 +138,9 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
         .collect();
     let mut reasons = Vec::new();
     let index = Index::new(&component, &modules, &roles);
+    if index.twice {
+        reasons.push("has a shim whose table is filled twice".into());
+    }
     let mut programs: Vec<(u32, u32)> = Vec::new();
     let mut adapters = BTreeSet::new();
     for (number, instance) in (0..).zip(&component.core_instances) {
@@ -187,6 +193,7 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
         realloc: None,
         adapters,
         reasons,
+        known: HashMap::new(),
     };
     let all = &lowering.adapters;
     let members = programs.iter().map(|(number, _)| number).chain(all);
@@ -197,12 +204,12 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     let wanted = lowering.imports(&program);
     let mut begins = false;
     let mut own = |target: &Option<Target<'a>>, entry| match target.as_ref()? {
-        Target::Of(number, name) if *number == instance => {
+        Target::Of(number, name, _) if *number == instance => {
             let function = program.exported(name)?;
             let typed = lowering.typed(program.function_type(function), entry);
             typed.then_some(function)
         }
-        Target::Of(adapter, _) => {
+        Target::Of(adapter, ..) => {
             // It calls the program's `_start`.
             if program.exported("_start").is_some() {
                 lowering.adapters.remove(adapter);
@@ -217,6 +224,8 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     if programs.len() + index.astray.len() + lowering.adapters.len() > 1 {
         modules[module as usize] = Some(program);
         lowering.members = members;
+        // What is known was followed with one member.
+        lowering.known.clear();
         lowering.reasons = before;
         let linked = link::link(&mut lowering, &modules, &targets)?;
         let reasons = lowering.reasons;
@@ -242,7 +251,7 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     Ok(Lowered {
         wanted,
         starts,
-        realloc: (lowering.realloc).and_then(|(_, name)| program.exported(name)),
+        realloc: (lowering.realloc).and_then(|(_, name, _)| program.exported(name)),
         run: entries[0],
         handle: entries[1],
         begins,
@@ -257,9 +266,13 @@ fn role<'a>(module: &Parts<'a>) -> Role<'a> {
     if let Some(slots) = shim::slots(module) {
         return Role::Shim(slots);
     }
-    if let Some(slots) = shim::filled(module) {
+    if let Some((table, slots)) = shim::filled(module) {
         let start = shim::start(module);
-        return Role::Fixups { slots, start };
+        return Role::Fixups {
+            slots,
+            start,
+            table,
+        };
     }
     if let Some(start) = shim::only_starts(module) {
         return Role::Start(start);

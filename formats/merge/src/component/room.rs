@@ -1,11 +1,9 @@
 //! Room for what functions answer, where the modules that call them make it by functions of their own.
 
 use super::link::Linker;
-use crate::Error;
 use crate::parts::count;
 use crate::sections::Sections;
 use wasm_encoder as we;
-use wasm_encoder::reencode::Reencode;
 
 /// What is put around imports that name different functions to make room: each says first which one is its
 /// own, and one function calls that.
@@ -39,9 +37,9 @@ impl Around {
         linker: &Linker<'_, '_, '_, '_>,
         rooms: &[u32],
         sections: &mut Sections,
-    ) -> Result<Option<u32>, Error> {
+    ) -> Option<u32> {
         let (Some((last, others)), true) = (rooms.split_last(), rooms.len() > 1) else {
-            return Ok(rooms.first().copied());
+            return rooms.first().copied();
         };
         let current = sections.globals.len();
         let ty = we::GlobalType {
@@ -53,8 +51,8 @@ impl Around {
         let mut next = self.first;
         for (number, (import, ty, (member, place))) in (0..).zip(&linker.imports) {
             let Some(room) = import.room else { continue };
-            let mut numbers = linker.members[*member].numbers.clone();
-            sections.functions.function(numbers.type_index(*place)?);
+            let types = linker.members[*member].numbers.types;
+            sections.functions.function(types + *place);
             let mut body = we::Function::new([]);
             let mut code = body.instructions();
             code.i32_const(count(room).cast_signed())
@@ -85,6 +83,6 @@ impl Around {
         }
         code.call(*last).end();
         sections.code.function(&body);
-        Ok(Some(next))
+        Some(next)
     }
 }

@@ -1,5 +1,7 @@
 //! Components lowered and joined: how imports are followed, and what is said of what cannot run.
 
+mod linked;
+
 use sing_merge::{Error, Options, WasmFeatures, merge};
 use std::time::Duration;
 use wasmparser as wp;
