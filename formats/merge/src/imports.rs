@@ -14,7 +14,10 @@ use std::fmt::Write as _;
 use wasmparser as wp;
 
 /// The most missing functions that an error names; it counts the others.
-const NAMED: usize = 100;
+pub(crate) const NAMED: usize = 100;
+
+/// Why a function cannot be had that a version of WASI has not.
+const NOT_HERE: &str = "there is no such function here";
 
 /// Why a function cannot be had that a version of WASI has not.
 const NOT_HERE: &str = "there is no such function here";

@@ -32,6 +32,7 @@ mod names;
 mod parts;
 mod program;
 mod renumber;
+mod sections;
 mod segments;
 mod stubs;
 
@@ -94,7 +95,8 @@ pub fn kind(wasm: &[u8]) -> Kind {
 /// That one of them is not valid, or has what cannot be joined; that the adapter lacks functions
 /// that the program imports. All that is in the program's way is named at once.
 pub fn merge(program: &[u8], adapter: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
-    let program = program::Program::read(program, options.features)?;
+    let mut linked = Vec::new();
+    let program = program::Program::read(program, options.features, &mut linked)?;
     let adapter = parts::Parts::read(adapter, options.features).map_err(Error::in_adapter)?;
     join::join(&program, &adapter, options)
 }

@@ -52,13 +52,17 @@ impl Entries {
 }
 
 impl<'a> Program<'a> {
-    /// Takes a module or a component apart.
+    /// Takes a module or a component apart. If the modules of a component are linked, that is put in `linked`.
     ///
     /// # Errors
     /// That it is neither.
-    pub fn read(wasm: &'a [u8], features: WasmFeatures) -> Result<Program<'a>, Error> {
+    pub fn read(
+        wasm: &'a [u8],
+        features: WasmFeatures,
+        linked: &'a mut Vec<u8>,
+    ) -> Result<Program<'a>, Error> {
         match wp::Parser::is_component(wasm) {
-            true => Program::of_component(wasm, features),
+            true => Program::of_component(wasm, features, linked),
             false => Program::of_module(wasm, features),
         }
     }
@@ -89,7 +93,11 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    fn of_component(wasm: &'a [u8], features: WasmFeatures) -> Result<Program<'a>, Error> {
+    fn of_component(
+        wasm: &'a [u8],
+        features: WasmFeatures,
+        linked: &'a mut Vec<u8>,
+    ) -> Result<Program<'a>, Error> {
         let reasons = lacks::features(wasm, features | WasmFeatures::COMPONENT_MODEL)?;
         let lowered = component::lower(wasm)?;
         let mut program = Program {
@@ -105,6 +113,13 @@ impl<'a> Program<'a> {
             exports: Some(lowered.exports),
         };
         program.reasons.extend(lowered.reasons);
+        if let Some(module) = lowered.linked {
+            *linked = module;
+            program.parts = Parts::take(linked)?;
+            let imports = program.parts.imports.iter();
+            let wanted = imports.map(|import| Wanted::Interface(import.module, import.name.into()));
+            program.wanted = wanted.collect();
+        }
         program.entries.first.extend(program.parts.start);
         program.entries.first.extend(lowered.starts);
         if lowered.begins {

@@ -34,7 +34,7 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 21] = [
+    let all: [(&str, Test); 23] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
@@ -49,6 +49,8 @@ pub fn check(run: &Run) -> Result<Report> {
         ("a reader that goes", reader_gone),
         ("what is missing", missing),
         ("components", components::run),
+        ("components of libraries", components::libraries),
+        ("components that ask by HTTP", components::asks),
         ("components that break the rules", components::broken),
         ("components that cannot run", components::refused),
         ("sockets", sockets),

@@ -1,9 +1,10 @@
 //! What is found by name or number while a component is lowered: each table is made once.
 
 use super::Role;
+use super::follow::STEPS;
 use super::read::{Component, CoreInstance};
 use crate::parts::Parts;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use wasmparser as wp;
 
 /// Names of things, with their numbers.
@@ -19,7 +20,9 @@ pub(super) struct Index<'a> {
     /// For the instance of each shim, that of the fix-ups which fill its table.
     pub fixups: HashMap<u32, u32>,
     /// The instances of fix-ups that fill no shim's table.
-    pub astray: usize,
+    pub astray: Vec<u32>,
+    /// Whether several fix-ups fill the table of one shim.
+    pub twice: bool,
 }
 
 impl<'a> Index<'a> {
@@ -37,24 +40,23 @@ impl<'a> Index<'a> {
             instances: instances.map(names).collect(),
             exports: exports.collect(),
             fixups: HashMap::new(),
-            astray: 0,
+            astray: Vec::new(),
+            twice: false,
         };
-        let tables: Vec<BTreeSet<u32>> = (0..)
-            .zip(&component.core_instances)
-            .map(|(number, instance)| shims(component, roles, number, instance))
-            .collect();
+        let tables: Vec<Names<'a>> = component.core_instances.iter().map(tables).collect();
         for (number, instance) in (0..).zip(&component.core_instances) {
-            let CoreInstance::Module(module, args) = instance else {
+            let CoreInstance::Module(module, _) = instance else {
                 continue;
             };
-            let Some(Some(Role::Fixups { .. })) = roles.get(*module as usize) else {
+            let Some(Some(Role::Fixups { table, .. })) = roles.get(*module as usize) else {
                 continue;
             };
-            let given = args.iter().filter_map(|arg| tables.get(arg.index as usize));
-            let mut filled = given.flatten().peekable();
-            index.astray += usize::from(filled.peek().is_none());
-            for shim in filled {
-                index.fixups.entry(*shim).or_insert(number);
+            let names = index.instances.get(number as usize);
+            let given = names.and_then(|names| names.get(table.0));
+            let filled = given.and_then(|given| owner(component, &tables, *given, table.1));
+            match filled.filter(|filled| is_shim(component, roles, *filled)) {
+                Some(shim) => index.twice |= index.fixups.insert(shim, number).is_some(),
+                None => index.astray.push(number),
             }
         }
         index
@@ -74,26 +76,40 @@ fn functions<'a>(exports: &[wp::Export<'a>]) -> Names<'a> {
     functions.map(|e| (e.name, e.index)).collect()
 }
 
-/// The shims whose table an instance has: its own, if it is one, or those among things put together.
-fn shims(
+/// The tables among things put together, by their names.
+fn tables<'a>(instance: &CoreInstance<'a>) -> Names<'a> {
+    let CoreInstance::Things(exports) = instance else {
+        return Names::new();
+    };
+    let tables = exports.iter().filter(|e| e.kind == wp::ExternalKind::Table);
+    tables.map(|e| (e.name, e.index)).collect()
+}
+
+/// The instance of a module that exports the table which an instance has under this name.
+fn owner(
     component: &Component<'_>,
-    roles: &[Option<Role<'_>>],
-    number: u32,
-    instance: &CoreInstance<'_>,
-) -> BTreeSet<u32> {
-    let is_shim = |instance: u32| match component.core_instances.get(instance as usize) {
-        Some(CoreInstance::Module(module, _)) => {
-            matches!(roles.get(*module as usize), Some(Some(Role::Shim(_))))
+    tables: &[Names<'_>],
+    instance: u32,
+    name: &str,
+) -> Option<u32> {
+    let (mut instance, mut name) = (instance, name);
+    for _ in 0..STEPS {
+        match component.core_instances.get(instance as usize)? {
+            CoreInstance::Module(..) => return Some(instance),
+            CoreInstance::Things(_) => {
+                let table = *tables.get(instance as usize)?.get(name)?;
+                (instance, name) = *component.core_tables.get(table as usize)?;
+            }
         }
-        _ => false,
+    }
+    None
+}
+
+/// Whether an instance is that of a shim, which has one table.
+fn is_shim(component: &Component<'_>, roles: &[Option<Role<'_>>], instance: u32) -> bool {
+    let module = match component.core_instances.get(instance as usize) {
+        Some(CoreInstance::Module(module, _)) => roles.get(*module as usize),
+        _ => None,
     };
-    let found = match instance {
-        CoreInstance::Module(..) => Vec::from([number]),
-        CoreInstance::Things(exports) => {
-            let tables = exports.iter().filter(|e| e.kind == wp::ExternalKind::Table);
-            let tables = tables.filter_map(|e| component.core_tables.get(e.index as usize));
-            tables.map(|(instance, _)| *instance).collect()
-        }
-    };
-    found.into_iter().filter(|found| is_shim(*found)).collect()
+    matches!(module, Some(Some(Role::Shim(_))))
 }

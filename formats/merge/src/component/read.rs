@@ -61,6 +61,8 @@ pub(super) struct Component<'a> {
     pub core_functions: Vec<CoreFunction<'a>>,
     pub core_memories: Vec<(u32, &'a str)>,
     pub core_tables: Vec<(u32, &'a str)>,
+    pub core_globals: Vec<(u32, &'a str)>,
+    pub core_tags: Vec<(u32, &'a str)>,
     pub functions: Vec<Item<'a>>,
     pub instances: Vec<Item<'a>>,
     pub types: Vec<Item<'a>>,
@@ -102,6 +104,17 @@ impl<'a> Component<'a> {
             }
         }
         Ok(component)
+    }
+
+    /// The core things of a kind: what instances export under names. Functions are more than that.
+    pub fn core(&self, kind: wp::ExternalKind) -> Option<&[(u32, &'a str)]> {
+        match kind {
+            wp::ExternalKind::Memory => Some(&self.core_memories),
+            wp::ExternalKind::Table => Some(&self.core_tables),
+            wp::ExternalKind::Global => Some(&self.core_globals),
+            wp::ExternalKind::Tag => Some(&self.core_tags),
+            wp::ExternalKind::Func | wp::ExternalKind::FuncExact => None,
+        }
     }
 
     fn section(&mut self, payload: wp::Payload<'a>) -> Result<(), Error> {
@@ -193,7 +206,8 @@ impl<'a> Component<'a> {
                 }
                 wp::ExternalKind::Memory => self.core_memories.push((instance_index, name)),
                 wp::ExternalKind::Table => self.core_tables.push((instance_index, name)),
-                wp::ExternalKind::Global | wp::ExternalKind::Tag => {}
+                wp::ExternalKind::Global => self.core_globals.push((instance_index, name)),
+                wp::ExternalKind::Tag => self.core_tags.push((instance_index, name)),
             },
             wp::ComponentAlias::Outer { kind, .. } => match kind {
                 wp::ComponentOuterAliasKind::CoreModule => self.modules.push(Item::Other),

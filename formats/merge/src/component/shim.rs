@@ -86,17 +86,24 @@ fn defines_nothing(module: &Parts<'_>) -> bool {
         && module.tags.is_none()
 }
 
-/// For each slot from 0 on, the imported function that fix-ups put there, if this module is of that
-/// kind.
-pub(super) fn filled<'a>(module: &Parts<'a>) -> Option<Vec<Import<'a>>> {
+/// The imported table that fix-ups fill, and for each slot from 0 on, the imported function that they put
+/// there, if this module is of that kind.
+pub(super) fn filled<'a>(module: &Parts<'a>) -> Option<(Import<'a>, Vec<Import<'a>>)> {
     let elements = module.elements.clone();
     let mut all = elements.filter(|_| defines_nothing(module))?.into_iter();
     let (Some(Ok(segment)), None) = (all.next(), all.next()) else {
         return None;
     };
-    let wp::ElementKind::Active { offset_expr, .. } = segment.kind else {
+    let wp::ElementKind::Active {
+        table_index,
+        offset_expr,
+    } = segment.kind
+    else {
         return None;
     };
+    let is_table = |i: &&wp::Import<'_>| matches!(i.ty, wp::TypeRef::Table(_));
+    let mut tables = module.imports.iter().filter(is_table);
+    let table = tables.nth(table_index.unwrap_or_default() as usize)?;
     let mut offset = offset_expr.get_operators_reader();
     let Ok(wp::Operator::I32Const { value: 0 }) = offset.read() else {
         return None;
@@ -108,5 +115,6 @@ pub(super) fn filled<'a>(module: &Parts<'a>) -> Option<Vec<Import<'a>>> {
     let filled = functions
         .into_iter()
         .map(|function| imported.get(function.ok()? as usize).copied());
-    filled.collect()
+    let filled: Option<Vec<_>> = filled.collect();
+    Some(((table.module, table.name), filled?))
 }

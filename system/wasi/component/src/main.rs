@@ -1,5 +1,6 @@
 //! The adapter of components: the calls of WASI 0.2, and those of preview 1 for a component that was made of
-//! a module for it, in terms of the system's contracts.
+//! a module for it, in terms of the system's contracts. Those of `wasi:http` are there for programs that import
+//! them, whether they ask or not; what they would send is denied.
 //!
 //! It is merged with a component's module when that is installed, as `wasi-adapter` is with a program of
 //! preview 1, and gives it the same to start with.
@@ -17,6 +18,7 @@ use wasi_core::settings::Settings;
 use wasi_core::tcp;
 
 wasi_core::component_exports!(crate::end);
+wasi_core::http_exports!();
 
 sing_sdk::manifest! {
     name: "wasi-component",

@@ -32,6 +32,8 @@ pub trait Host {
     /// # Errors
     /// If memory is short.
     fn block(&mut self, len: usize) -> Result<Self::Block>;
+    /// A stream of which nothing comes out.
+    fn nowhere(&mut self) -> Self::Sink;
     /// Copies from the program's memory into a block. Both ranges have been checked.
     fn gather(&mut self, from: u32, block: &mut Self::Block, at: usize, len: usize);
     /// Copies from a block into the program's memory. Both ranges have been checked.

@@ -103,6 +103,10 @@ impl<M: Memory> Host for Sing<M> {
         Vector::new(len).map_err(errno)
     }
 
+    fn nowhere(&mut self) -> Sink {
+        Sink::Nowhere
+    }
+
     fn gather(&mut self, from: u32, block: &mut Vector<u8>, at: usize, len: usize) {
         for done in (0..len).step_by(BOUNCE) {
             let piece = &mut self.bounce[..(len - done).min(BOUNCE)];
@@ -192,6 +196,8 @@ pub enum Sink {
     Pipe(Writer),
     /// The system's log, for a program that nobody listens to.
     Log(Box<DebugLog>),
+    /// Nowhere.
+    Nowhere,
     /// Whatever the adapter has in its place.
     Other(Box<dyn Stream>),
 }
@@ -235,7 +241,7 @@ impl Waitable for Sink {
     fn handle(&self) -> Handle {
         match self {
             Sink::Pipe(writer) => writer.handle(),
-            Sink::Log(_) => Handle::NONE,
+            Sink::Log(_) | Sink::Nowhere => Handle::NONE,
             Sink::Other(stream) => stream.handle(),
         }
     }
@@ -251,6 +257,7 @@ impl host::Sink for Sink {
                 log.write(&block.to_vec());
                 Ok(())
             }
+            Sink::Nowhere => Ok(()),
             Sink::Other(stream) => stream.send(block),
         }
     }

@@ -132,6 +132,26 @@ pub fn broken(machine: &Ordinary<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Runs `tests/ordinary/NAME.wat` as it stands.
+fn as_it_stands(machine: &Ordinary<'_>, name: &str, words: &[&str]) -> Result<Output> {
+    let project = &machine.run.project;
+    let source = project.root.join(format!("tests/ordinary/{name}.wat"));
+    let module = machine.folder.join(format!("{name}.wasm"));
+    build::module_of_text(project, &source, &module)?;
+    output(machine, &module, words, b"")
+}
+
+/// A component of several modules in one memory, as tools link libraries.
+pub fn libraries(machine: &Ordinary<'_>) -> Result<()> {
+    let said = as_it_stands(machine, "libraries", &["world"])?;
+    is(&said, 0, b"library world")
+}
+
+/// A program that imports `wasi:http` runs, and its requests to others are denied.
+pub fn asks(machine: &Ordinary<'_>) -> Result<()> {
+    is(&as_it_stands(machine, "asks", &[])?, 0, b"")
+}
+
 /// All that is in a component's way is said before anything runs.
 pub fn refused(machine: &Ordinary<'_>) -> Result<()> {
     let changes = [

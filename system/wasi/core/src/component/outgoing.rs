@@ -21,6 +21,8 @@ pub struct Outgoing {
     scheme: Option<(u8, String)>,
     authority: Option<String>,
     fields: Fields,
+    /// Whether the component has its body.
+    body: bool,
 }
 
 impl Outgoing {
@@ -48,13 +50,18 @@ impl<H: Room> Component<H> {
         }))
     }
 
-    /// `body`: there is none, as the request is not sent.
+    /// `body`: once. What is written there goes nowhere, as the request is not sent.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn outgoing_body(&mut self, request: u32, out: u32) -> Outcome {
-        self.table.outgoing_request(request)?;
-        self.put(out, &[1])
+        if self.table.outgoing_request(request)?.body {
+            return self.handle_or_not(out, None);
+        }
+        let nowhere = self.wasi.host.nowhere();
+        let body = self.new_body(nowhere, None)?;
+        self.table.outgoing_request(request)?.body = body.is_some();
+        self.handle_or_not(out, body)
     }
 
     /// `headers`.

@@ -40,8 +40,8 @@ pub struct Request {
 /// A body that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// The exchange's number for it.
-    pub number: u32,
+    /// The exchange's number for it; none of a request, whose body goes nowhere.
+    pub number: Option<u32>,
     /// The descriptor of its stream.
     pub fd: u32,
     /// Whether the component has the stream.
@@ -153,7 +153,7 @@ impl<H: Room> Component<H> {
     }
 
     /// Answers `result<own>`.
-    fn handle_or_not(&mut self, out: u32, handle: Option<u32>) -> Outcome {
+    pub(super) fn handle_or_not(&mut self, out: u32, handle: Option<u32>) -> Outcome {
         match handle {
             Some(handle) => {
                 self.put(out, &[0])?;
@@ -300,15 +300,22 @@ impl<H: Room> Component<H> {
         let Some((sink, number)) = body else {
             return self.handle_or_not(out, None);
         };
+        let body = self.new_body(sink, Some(number))?;
+        if body.is_some() {
+            *self.response(response)?.2 = Some(number);
+        }
+        self.handle_or_not(out, body)
+    }
+
+    /// A body that is written into a stream; none if there are too many descriptors.
+    pub(super) fn new_body(&mut self, sink: H::Sink, number: Option<u32>) -> Outcome<Option<u32>> {
         let Ok(fd) = self.wasi.add_sink(sink, false) else {
-            return self.handle_or_not(out, None);
+            return Ok(None);
         };
         self.hold(fd);
-        *self.response(response)?.2 = Some(number);
         let given = false;
         let body = Body { number, fd, given };
-        let body = self.table.add(Resource::OutgoingBody(body))?;
-        self.handle_or_not(out, Some(body))
+        self.table.add(Resource::OutgoingBody(body)).map(Some)
     }
 
     /// `[method]outgoing-body.write`: once.
@@ -354,8 +361,9 @@ impl<H: Room> Component<H> {
             return Err("ends a body before it has dropped the stream of it".into());
         }
         self.release(body.fd);
-        if let Some(exchange) = self.exchange.as_mut().filter(|_| whole) {
-            exchange.finish(body.number);
+        let exchange = self.exchange.as_mut().filter(|_| whole);
+        if let Some((exchange, number)) = exchange.zip(body.number) {
+            exchange.finish(number);
         }
         Ok(())
     }

@@ -607,6 +607,26 @@ fn requests_to_others_are_denied() {
     assert_eq!(world.outgoing_set_authority(request, 1, at, 1), Ok(0));
     world.outgoing_authority(request, OUT).unwrap();
     assert_eq!(list(&mut world, OUT + 4), b"a");
+    // Its body can be had when there is a descriptor for it.
+    let mut last = None;
+    while let Ok(fd) = world.wasi.add_sink(Sink::default(), false) {
+        last = Some(fd);
+    }
+    world.outgoing_body(request, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [1], "too many descriptors");
+    world.wasi.fd_close(last.unwrap()).unwrap();
+    // Its body can be written, once, before it is denied.
+    let done = world.outgoing_body(request, OUT);
+    let body = ok(&mut world, done);
+    world.outgoing_body(request, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [1], "once");
+    let done = world.body_write(body, OUT);
+    let stream = ok(&mut world, done);
+    let (at, len) = put(&mut world, DATA, b"some text");
+    world.write(stream, at, len, true, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [0]);
+    world.resource_drop(stream).unwrap();
+    world.body_end(body, None, OUT).unwrap();
     let options = world.new_options().unwrap();
     assert_eq!(world.set_time_limit(options, 1, Some(7)), Ok(0));
     world.time_limit(options, 1, OUT).unwrap();

@@ -1,5 +1,7 @@
 //! Components lowered and joined: how imports are followed, and what is said of what cannot run.
 
+mod linked;
+
 use sing_merge::{Error, Options, WasmFeatures, merge};
 use std::time::Duration;
 use wasmparser as wp;
@@ -248,23 +250,30 @@ fn a_start_that_is_not_the_programs_is_refused() {
     );
 }
 
-/// A library in the program's memory is no adapter of preview 1.
-#[test]
-fn libraries_in_the_programs_memory_are_refused() {
-    let library = COMPONENT.replace(
+/// The component with a library in the program's memory.
+fn with_library() -> String {
+    COMPONENT.replace(
         "(alias core export $m \"cabi_realloc\"",
         "(core module $library (import \"env\" \"memory\" (memory 0)) (func (export \"f\")))
         (core instance $env_ (export \"memory\" (memory $memory)))
         (core instance (instantiate $library (with \"env\" (instance $env_))))
         (alias core export $m \"cabi_realloc\"",
-    );
-    let said = refusal(&library);
-    assert!(
-        said.contains("has 2 instances of modules that work together"),
-        "{said}"
-    );
+    )
+}
+
+/// A library in the program's memory is no adapter of preview 1: both are linked.
+#[test]
+fn libraries_in_the_programs_memory_are_linked() {
+    let alone = calls(&joined(COMPONENT, ADAPTER).unwrap());
+    let linked = calls(&joined(&with_library(), ADAPTER).unwrap());
+    assert_eq!(linked.len(), alone.len() + 1);
+    // The program's `begin` is its third function here as there, and calls the adapter's, one further.
+    let further: Vec<u32> = alone[2].iter().map(|function| function + 1).collect();
+    assert_eq!(linked[2], further);
+    // The adapter's `run` calls it.
+    assert!(linked.iter().any(|calls| calls.contains(&3)), "{linked:?}");
     // What begins in one is no program between preview 1 and 0.2.
-    let begins = library
+    let begins = with_library()
         .replace(
             "(func (export \"f\"))",
             "(func (export \"f\") (result i32) (i32.const 0))",
@@ -277,11 +286,8 @@ fn libraries_in_the_programs_memory_are_refused() {
             "(alias core export $m \"begin\"",
             "(alias core export $l \"f\"",
         );
-    let said = refusal(&begins);
-    assert!(
-        said.contains("has 2 instances of modules that work together"),
-        "{said}"
-    );
+    let linked = calls(&joined(&begins, ADAPTER).unwrap());
+    assert!(linked.iter().any(|calls| calls.contains(&4)), "{linked:?}");
     // Fix-ups of a table that is no shim's.
     let filled = COMPONENT
         .replace("(func (export \"begin\")", "(table (export \"$imports\") 1 1 funcref) (func (export \"begin\")")
@@ -290,9 +296,26 @@ fn libraries_in_the_programs_memory_are_refused() {
             (alias core export $m \"$imports\" (core table $other))
             (core instance $others (export \"0\" (func $lowered)) (export \"$imports\" (table $other)))
             (core instance (instantiate $fix (with \"\" (instance $others))))");
-    let said = refusal(&filled);
+    joined(&filled, ADAPTER).unwrap();
+}
+
+/// What a component's own modules do when it is made happens when all of it is there.
+#[test]
+fn a_library_that_starts_before_others_have_their_data_is_refused() {
+    let starts = with_library().replace(
+        "(func (export \"f\")))",
+        "(func (export \"f\")) (start 0))
+        (core module $behind (import \"env\" \"memory\" (memory 0)) (data (i32.const 0) \"a\"))",
+    );
+    joined(&starts, ADAPTER).unwrap();
+    let behind = starts.replace(
+        "(alias core export $m \"cabi_realloc\"",
+        "(core instance (instantiate $behind (with \"env\" (instance $env_))))
+        (alias core export $m \"cabi_realloc\"",
+    );
+    let said = refusal(&behind);
     assert!(
-        said.contains("has 2 instances of modules that work together"),
+        said.contains("has a module that starts before the data of another one is there"),
         "{said}"
     );
 }
@@ -365,7 +388,21 @@ fn many_imports_take_bounded_time() {
     };
     let there = wat::parse_str(component(&|_| "exit".into())).unwrap();
     let lacking = wat::parse_str(component(&|i| format!("exit-n{i}"))).unwrap();
-    for (component, runs) in [(there, true), (lacking, false)] {
+    let library = "(core module $library (import \"env\" \"memory\" (memory 0)))
+        (alias core export $m \"memory\" (core memory $memory))
+        (core instance $env (export \"memory\" (memory $memory)))
+        (core instance (instantiate $library (with \"env\" (instance $env))))
+        (alias core export $m \"begin\"";
+    let linked = |text: String| text.replace("(alias core export $m \"begin\"", library);
+    let of_two = wat::parse_str(linked(component(&|_| "exit".into()))).unwrap();
+    let lacking_of_two = wat::parse_str(linked(component(&|i| format!("exit-n{i}")))).unwrap();
+    let all = [
+        (there, true),
+        (lacking, false),
+        (of_two, true),
+        (lacking_of_two, false),
+    ];
+    for (component, runs) in all {
         let start = processor_time();
         let merged = merge(&component, &adapter, &options);
         let end = processor_time();
@@ -492,7 +529,7 @@ fn features_and_forms_that_are_not_there_are_named_together() {
     );
     let said = refusal(&two);
     assert!(
-        said.contains("has 2 instances of modules that work together"),
+        said.contains("has 2 memories in modules that work together"),
         "{said}"
     );
     let composed = "(component (component $c (core module (memory 1))))";
@@ -540,10 +577,8 @@ fn a_module_that_cannot_run_says_all_reasons() {
 /// Whatever the bytes, there is an answer.
 #[test]
 fn changed_components_are_joined_or_refused() {
-    let (component, adapter) = (
-        wat::parse_str(COMPONENT).unwrap(),
-        wat::parse_str(ADAPTER).unwrap(),
-    );
+    let wasm = |text: &str| wat::parse_str(text).unwrap();
+    let adapter = wasm(ADAPTER);
     let options = Options {
         features: features(),
         name: None,
@@ -556,19 +591,21 @@ fn changed_components_are_joined_or_refused() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let mut joined = 0;
-    for _ in 0..5_000 {
-        let mut changed = component.clone();
-        for _ in 0..=random(3) {
-            let at = 8 + random(changed.len() - 8);
-            match random(3) {
-                0 => changed[at] = random(256) as u8,
-                1 => changed[at] = changed[at].wrapping_add(1),
-                _ => changed.truncate(at.max(9)),
+    for component in [wasm(COMPONENT), wasm(&with_library())] {
+        let mut joined = 0;
+        for _ in 0..2_500 {
+            let mut changed = component.clone();
+            for _ in 0..=random(3) {
+                let at = 8 + random(changed.len() - 8);
+                match random(3) {
+                    0 => changed[at] = random(256) as u8,
+                    1 => changed[at] = changed[at].wrapping_add(1),
+                    _ => changed.truncate(at.max(9)),
+                }
             }
+            joined += usize::from(merge(&changed, &adapter, &options).is_ok());
         }
-        joined += usize::from(merge(&changed, &adapter, &options).is_ok());
+        // A name changed within it means nothing.
+        assert!(joined > 2, "{joined} were joined");
     }
-    // A name changed within it means nothing.
-    assert!(joined > 5, "{joined} were joined");
 }

@@ -1,0 +1,51 @@
+;; A component that begins with `wasi:cli/run` and has `wasi:http` for requests to others, as programs in JavaScript do whether
+;; they ask or not: makes a request and sends it. Ends well if that is denied.
+(component
+  (import "wasi:http/types@0.2.10" (instance $types
+    (export "fields" (type $fields (sub resource)))
+    (export "outgoing-request" (type $request (sub resource)))
+    (export "request-options" (type (sub resource)))
+    (export "future-incoming-response" (type (sub resource)))
+    (export "[constructor]fields" (func (result (own $fields))))
+    (export "[constructor]outgoing-request" (func (param "headers" (own $fields)) (result (own $request))))))
+  (alias export $types "outgoing-request" (type $request))
+  (alias export $types "request-options" (type $options))
+  (alias export $types "future-incoming-response" (type $response))
+  (import "wasi:http/outgoing-handler@0.2.10" (instance $handler
+    (alias outer 1 $request (type $request'))
+    (export "outgoing-request" (type $r (eq $request')))
+    (alias outer 1 $options (type $options'))
+    (export "request-options" (type $o (eq $options')))
+    (alias outer 1 $response (type $response'))
+    (export "future-incoming-response" (type $f (eq $response')))
+    ;; Of the errors only those with a number that this one has in common with the others.
+    (type $error' (variant (case "DNS-timeout") (case "other" (option u64))))
+    (export "error-code" (type $error (eq $error')))
+    (type $result (result (own $f) (error $error)))
+    (export "handle" (func (param "request" (own $r)) (param "options" (option (own $o))) (result $result)))))
+  (core module $program
+    (import "x" "fields" (func $fields (result i32)))
+    (import "x" "request" (func $request (param i32) (result i32)))
+    (import "x" "handle" (func $handle (param i32 i32 i32 i32)))
+    (import "m" "memory" (memory 1))
+    (func (export "begin") (result i32)
+      (call $handle (call $request (call $fields)) (i32.const 0) (i32.const 0) (i32.const 16))
+      ;; An error, and the one that is called HTTP-request-denied.
+      (i32.eqz (i32.and
+        (i32.eq (i32.load8_u (i32.const 16)) (i32.const 1))
+        (i32.eq (i32.load8_u (i32.const 24)) (i32.const 15))))))
+  (core module $memory (memory (export "memory") 1))
+  (core instance $m (instantiate $memory))
+  (alias core export $m "memory" (core memory $memory))
+  (alias export $types "[constructor]fields" (func $fields))
+  (alias export $types "[constructor]outgoing-request" (func $new))
+  (alias export $handler "handle" (func $handle))
+  (core func $fields' (canon lower (func $fields)))
+  (core func $new' (canon lower (func $new)))
+  (core func $handle' (canon lower (func $handle) (memory $memory)))
+  (core instance $x (export "fields" (func $fields')) (export "request" (func $new')) (export "handle" (func $handle')))
+  (core instance $main (instantiate $program (with "x" (instance $x)) (with "m" (instance $m))))
+  (alias core export $main "begin" (core func $begin))
+  (func $run (result (result)) (canon lift (core func $begin)))
+  (instance $entry (export "run" (func $run)))
+  (export "wasi:cli/run@0.2.10" (instance $entry)))
