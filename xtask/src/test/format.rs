@@ -5,7 +5,7 @@ use crate::image;
 use crate::project::Maker;
 use crate::wasi;
 use crate::{build, cargo, toolchain, walk};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,9 +84,14 @@ pub fn lints(run: &Run) -> Result<Report> {
         lint("pc", &["--target", toolchain::BARE, "-p", "sing-pc"])?;
         let bare = ["-p", "sing-cli", "--no-default-features", "--all-targets"];
         lint("the command alone", &bare)?;
+        let target = project.target.join("lints");
+        let target = target
+            .to_str()
+            .context("the target folder's path is no text")?;
         for folder in ["bench/compute", "tests/differential"] {
             let manifest = format!("{folder}/Cargo.toml");
-            lint(folder, &["--manifest-path", &manifest, "--all-targets"])?;
+            let place = ["--manifest-path", &manifest, "--target-dir", target];
+            lint(folder, &[&place[..], &["--all-targets"]].concat())?;
         }
     }
     Ok(report)
