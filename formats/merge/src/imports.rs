@@ -19,9 +19,6 @@ pub(crate) const NAMED: usize = 100;
 /// Why a function cannot be had that a version of WASI has not.
 const NOT_HERE: &str = "there is no such function here";
 
-/// Why a function cannot be had that a version of WASI has not.
-const NOT_HERE: &str = "there is no such function here";
-
 /// The modules of places that a dynamic linker gives.
 const DYNAMIC: [&str; 2] = ["GOT.mem", "GOT.func"];
 
