@@ -16,6 +16,37 @@ pub(super) const STEPS: usize = 100;
 /// What an instance of a module exports, by its name, and its number there.
 pub(super) type Export<'a> = (u32, &'a str, u32);
 
+/// Bytes of the name of an interface and of a function of it, and more than any has: each import may have them
+/// once more.
+const LONGEST: usize = 4096;
+/// Why a component cannot run in which a module starts with something else.
+pub(super) const OF_OTHER_START: &str = "starts with a function that has parameters or results";
+
+/// Whether a module can start with a function of this type.
+pub(super) fn is_start(ty: &wp::FuncType) -> bool {
+    ty.params().is_empty() && ty.results().is_empty()
+}
+
+/// Whether a function of this type can make room: for what is at an address, of so many bytes, by an alignment,
+/// so many bytes.
+pub(super) fn makes_room(ty: &wp::FuncType) -> bool {
+    ty.params() == [wp::ValType::I32; 4] && ty.results() == [wp::ValType::I32]
+}
+
+/// Whether two are one function, by whatever names.
+fn is_same(a: Option<Export<'_>>, b: Option<Export<'_>>) -> bool {
+    let place = |export: Export<'_>| (export.0, export.2);
+    a.map(place) == b.map(place)
+}
+
+/// A name of an interface and one of a function, if they are not too long.
+fn named<'a>(interface: &'a str, name: &'a str) -> Result<(&'a str, &'a str), String> {
+    if interface.len() + name.len() > LONGEST {
+        return Err(format!("has a name of more than {LONGEST} bytes"));
+    }
+    Ok((interface, name))
+}
+
 /// Where a function of a module comes from.
 #[derive(Clone, Debug)]
 pub(super) enum Target<'a> {
@@ -62,7 +93,7 @@ impl<'a> Lowering<'_, 'a> {
                     name,
                     room,
                 }) => match room.or(self.realloc) {
-                    room if self.realloc.is_none_or(|known| Some(known) == room) => {
+                    room if self.realloc.is_none_or(|known| is_same(Some(known), room)) => {
                         self.realloc = room;
                         Wanted::Interface(interface, name)
                     }
@@ -104,9 +135,11 @@ impl<'a> Lowering<'_, 'a> {
                 _ => continue,
             };
             match self.given(number, module, name, STEPS) {
-                // A function with which a module starts has the type of one.
-                Ok(Target::Of(number, name, _)) if number == self.instance => {
-                    starts.extend(program.exported(name));
+                Ok(Target::Of(number, _, function)) if number == self.instance => {
+                    match program.function_type(function) {
+                        Some(ty) if is_start(ty) => starts.push(function),
+                        _ => self.reason(OF_OTHER_START),
+                    }
                 }
                 Ok(_) | Err(_) => {
                     self.reason("starts with a function that is not its program's own")
@@ -114,6 +147,16 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         starts
+    }
+
+    /// The program's function that makes room.
+    pub fn room(&mut self, program: &Parts<'a>) -> Option<u32> {
+        let (.., function) = self.realloc?;
+        let makes = program.function_type(function).is_some_and(makes_room);
+        if !makes {
+            self.reason("is called with a function that makes room of another type");
+        }
+        makes.then_some(function)
     }
 
     pub fn reason(&mut self, reason: &str) {
@@ -274,14 +317,14 @@ impl<'a> Lowering<'_, 'a> {
     fn function(&self, function: u32, steps: usize) -> Result<(&'a str, &'a str), String> {
         let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
         match self.component.functions.get(function as usize) {
-            Some(Item::Of(instance, name)) => {
-                let interface = self.interface(*instance, steps)?;
-                Ok((interface, name))
-            }
+            Some(Item::Of(instance, name)) => named(self.interface(*instance, steps)?, name),
             Some(Item::Same(function)) => self.function(*function, steps),
-            Some(Item::Imported(name)) => Err(format!(
-                "the component imports the function {name} of no interface"
-            )),
+            Some(Item::Imported(name)) => {
+                let (_, name) = named("", name)?;
+                Err(format!(
+                    "the component imports the function {name} of no interface"
+                ))
+            }
             _ => Err("is a function of another component".into()),
         }
     }
@@ -298,7 +341,7 @@ impl<'a> Lowering<'_, 'a> {
     fn resource(&self, ty: u32, steps: usize) -> Result<(&'a str, &'a str), String> {
         let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
         match self.component.types.get(ty as usize) {
-            Some(Item::Of(instance, name)) => Ok((self.interface(*instance, steps)?, name)),
+            Some(Item::Of(instance, name)) => named(self.interface(*instance, steps)?, name),
             Some(Item::Same(ty)) => self.resource(*ty, steps),
             _ => Err("drops a resource of the component's own".into()),
         }

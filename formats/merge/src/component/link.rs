@@ -11,7 +11,9 @@
 //! - No function of the component runs before all segments are written. A component in which one would is
 //!   refused.
 
-use super::follow::{Export, Lowering, STEPS, Target, nowhere};
+use super::follow::{
+    Export, Lowering, OF_OTHER_START, STEPS, Target, is_start, makes_room, nowhere,
+};
 use super::read::CoreInstance;
 use super::room::Around;
 use super::{ENTRIES, Entry, Role};
@@ -67,8 +69,8 @@ enum End<'a> {
 /// The most functions that make room in the memory.
 const ROOMS: usize = 64;
 
-/// Why a module cannot start with a function.
-const OF_OTHER_START: &str = "starts with a function that has parameters or results";
+/// Why a component cannot run that begins elsewhere.
+const NOT_ITS_OWN: &str = "begins with a function that is not its program's own";
 
 /// Why an import has no function of a type that is not its own.
 const OTHER_TYPE: &str = "is imported with other parameters or results than it has";
@@ -327,10 +329,7 @@ impl<'a> Linker<'_, '_, '_, 'a> {
         let known = *self.known_rooms.entry(function).or_insert(next);
         if known == next {
             let ty = self.members[place.0].parts.function_type(place.1);
-            let is_room = |ty: &wp::FuncType| {
-                ty.params() == [wp::ValType::I32; 4] && ty.results() == [wp::ValType::I32]
-            };
-            if !ty.is_some_and(is_room) {
+            if !ty.is_some_and(makes_room) {
                 self.known_rooms.remove(&function);
                 return Err("is called with a function that makes room of another type".into());
             }
@@ -356,8 +355,7 @@ impl<'a> Linker<'_, '_, '_, 'a> {
             Ok(End::Interface(..)) | Err(_) => None,
         };
         if found.is_none() {
-            self.lowering
-                .reason("begins with a function that is not its program's own");
+            self.lowering.reason(NOT_ITS_OWN);
         }
         found
     }
@@ -415,11 +413,16 @@ impl<'a> Linker<'_, '_, '_, 'a> {
             )) = roles.get(*module as usize)
             {
                 let given = self.lowering.given(number, start.0, start.1, STEPS);
-                let found = given.ok().and_then(|target| self.found(&target));
-                let plain = |ty: &wp::FuncType| ty.params().is_empty() && ty.results().is_empty();
+                let found = match given {
+                    Ok(target) => self.found(&target),
+                    Err(_) => {
+                        self.lowering.reason(NOT_ITS_OWN);
+                        None
+                    }
+                };
                 if let Some(Function::Of((member, function))) = found {
                     let ty = self.members[member].parts.function_type(function);
-                    if !ty.is_some_and(plain) {
+                    if !ty.is_some_and(is_start) {
                         self.lowering.reason(OF_OTHER_START);
                     }
                 }

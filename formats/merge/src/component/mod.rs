@@ -248,10 +248,11 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
         });
     }
     let starts = lowering.starts(&program);
+    let realloc = lowering.room(&program);
     Ok(Lowered {
         wanted,
         starts,
-        realloc: (lowering.realloc).and_then(|(_, name, _)| program.exported(name)),
+        realloc,
         run: entries[0],
         handle: entries[1],
         begins,

@@ -1,5 +1,6 @@
 //! Components lowered and joined: how imports are followed, and what is said of what cannot run.
 
+mod begins;
 mod linked;
 
 use sing_merge::{Error, Options, WasmFeatures, merge};
