@@ -15,7 +15,7 @@ use core::fmt::{self, Write as _};
 #[must_use]
 pub fn is_escaped(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A foreign text for people: its [`Display`](fmt::Display) has one line and nothing that a terminal

@@ -189,6 +189,11 @@ fn a_wrong_key_does_not_keep_what_was_removed_from_being_given_back() {
         wrong.resize(length, 0);
         store.meta.put(&wrong, &[]);
     }
+    // Of nodes that are not there.
+    for node in [0, 2, 77, u64::MAX - 1] {
+        store.meta.put(&key(tag::TIDY, node), &[]);
+    }
+    assert_eq!(store.node(NodeId(77)), Err(Error::NotFound));
     store.unlink(nodes.directory, "file", 4).expect("unlink");
     let mut steps = 0;
     while store.tidy().expect("tidy") == Progress::More {

@@ -106,6 +106,10 @@ impl<D: Disk> Store<D> {
                 continue;
             };
             let at = id.0;
+            // Nor has a node anything that is not there.
+            if self.node(id) == Err(Error::NotFound) {
+                continue;
+            }
             if self.is_kept(id)? && !self.has_blocks_beyond(id)? {
                 continue;
             }
