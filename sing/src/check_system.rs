@@ -78,7 +78,7 @@ fn check(
         Err(problems) if json => {
             let found =
                 json!({ "system": name.to_string(), "starts": false, "problems": problems });
-            output::lines(format!("{found:#}"));
+            output::json(format!("{found:#}"));
             return false;
         }
         Err(problems) => {
@@ -99,7 +99,7 @@ fn check(
     };
     if json {
         let found = in_json(&name.to_string(), manifest, &plan, &system::images(files).0);
-        output::lines(format!("{found:#}"));
+        output::json(format!("{found:#}"));
         return true;
     }
     output::lines(answer(manifest, &plan, &system::images(files).0));

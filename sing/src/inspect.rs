@@ -34,7 +34,7 @@ pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Res
         let archive = SystemImage::decode(&bytes);
         let archive = archive.map_err(|e| format!("{}: {e}", name_of(file)))?;
         match in_json {
-            true => output::lines(format!("{:#}", json::archived(&archive, bytes.len()))),
+            true => output::json(format!("{:#}", json::archived(&archive, bytes.len()))),
             false => archived(&archive, bytes.len()),
         }
         return Ok(true);
@@ -43,7 +43,7 @@ pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Res
     let image = Image::decode(&bytes).map_err(|e| format!("{}: {e}", name_of(file)))?;
     if in_json {
         let parts = json::parts(&image, bytes.len(), views)?;
-        output::lines(format!("{parts:#}"));
+        output::json(format!("{parts:#}"));
         return Ok(true);
     }
     if views.is_empty() {
@@ -56,7 +56,7 @@ pub fn run(file: &Path, views: &[View], options: &Options, in_json: bool) -> Res
             View::Contracts => image.contracts.iter().for_each(contract),
             View::Manifest => {
                 let text = serde_json::to_string_pretty(&image.manifest);
-                output::lines(text.map_err(|e| e.to_string())?);
+                output::json(text.map_err(|e| e.to_string())?);
             }
             View::Functions => functions(&image.meta),
             View::Disassembly(wanted) => disassemble::run(&image, wanted.as_deref())?,

@@ -21,6 +21,27 @@ pub fn lines(text: impl AsRef<str>) {
     print(&readable(text.as_ref(), |rest| rest.starts_with('\n')));
 }
 
+/// Prints JSON. Its strings may have any character by its number, and those have it that a terminal would obey: the
+/// text is the same to whoever reads it as JSON.
+pub fn json(text: impl AsRef<str>) {
+    print(&by_number(text.as_ref()));
+}
+
+/// JSON with the numbers of characters that a terminal would obey, which are in strings only.
+fn by_number(text: &str) -> String {
+    let mut said = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !is_escaped(c) || c == '\n' {
+            said.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            said += &format!("\\u{unit:04x}");
+        }
+    }
+    said
+}
+
 /// Prints a report that may be in colour.
 pub fn report(text: impl AsRef<str>) {
     print(&readable(text.as_ref(), in_report));

@@ -23,7 +23,7 @@ pub fn run(files: &[PathBuf], json: bool) -> bool {
         }
     }
     if json {
-        output::lines(format!("{:#}", Value::Array(all)));
+        output::json(format!("{:#}", Value::Array(all)));
     }
     good
 }

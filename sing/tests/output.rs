@@ -193,3 +193,19 @@ fn no_name_of_a_file_or_function_is_obeyed_by_a_terminal() {
         assert!(!text.is_empty());
     }
 }
+
+/// JSON is the same text to whoever reads it, and a terminal obeys nothing in it.
+#[test]
+fn names_in_json_are_what_they_are() {
+    let path = file("left\u{200f}\u{9b}31m\u{1b}[2J.wasm", b"\0asm junk");
+    let path = path.to_str().unwrap();
+    let said = sing(&["verify", "--json", path], Stdio::piped(), Stdio::null());
+    assert_eq!(said.status.code(), Some(1));
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(
+        !text.contains(|c: char| c != '\n' && c.is_control() || c == '\u{200f}'),
+        "{text:?}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json[0]["file"], path);
+}

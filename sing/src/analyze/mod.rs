@@ -53,7 +53,7 @@ pub fn run(request: &Request) -> Result<bool, String> {
     if let Some(wanted) = &request.way {
         let way = program.way(wanted)?;
         match request.json {
-            true => output::lines(pretty(&json!(way))?),
+            true => output::json(pretty(&json!(way))?),
             false => way.iter().for_each(output::line),
         }
         return Ok(true);
@@ -64,7 +64,7 @@ pub fn run(request: &Request) -> Result<bool, String> {
     });
     let found = program.found(&uses, each);
     match request.json {
-        true => output::lines(pretty(&found)?),
+        true => output::json(pretty(&found)?),
         false => report::print(&found),
     }
     Ok(true)

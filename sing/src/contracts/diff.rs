@@ -14,7 +14,7 @@ pub fn run(old: &Path, new: &Path, json: bool) -> Result<bool, String> {
     if json {
         let all: Vec<Value> = found.iter().map(|(name, c)| value(name, c)).collect();
         let text = serde_json::to_string_pretty(&json!({ "contracts": all }));
-        output::lines(text.map_err(|e| e.to_string())?);
+        output::json(text.map_err(|e| e.to_string())?);
     } else {
         for (name, change) in &found {
             print(name, change);

@@ -89,7 +89,7 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
         Request::Test { arguments } => cargo::test(root, arguments),
         Request::Build { json, kept } => match assemble::build(root, *kept)? {
             Some(built) if *json => {
-                output::line(built.json());
+                output::json(built.json());
                 Ok(0)
             }
             Some(built) => {
@@ -143,7 +143,10 @@ fn of_ordinary(root: &Path, request: &Request) -> Result<u8, String> {
     match request {
         Request::Build { json, .. } => {
             let said = ordinary::about(&module, *json)?;
-            output::line(said);
+            match json {
+                true => output::json(said),
+                false => output::line(said),
+            }
             Ok(0)
         }
         Request::Run(options) => crate::run::run(&crate::run::Request {
