@@ -8,8 +8,7 @@ use alloc::vec::Vec;
 /// The most keys: a client may put as many as it likes.
 pub const KEYS: usize = 1000;
 
-/// Values with their keys, in the order in which the keys came. None goes, so that a place stays a
-/// key's.
+/// Values with their keys, in the order in which the keys came. None goes, so that a place stays a key's.
 #[derive(Default)]
 pub struct Table(Vec<(String, String)>);
 
@@ -59,8 +58,8 @@ fn owned(text: &str) -> Result<String, Reason> {
     Ok(copy)
 }
 
-/// The news that a subscriber is still to be told: the places of keys, whose last values the table
-/// has. However slow the subscriber is, it costs no more than a few bytes a key.
+/// The news that a subscriber is still to be told: the places of keys, whose last values the table has. However
+/// slow the subscriber is, it costs no more than a few bytes a key.
 pub struct News {
     prefix: String,
     left: BTreeSet<u16>,
