@@ -236,14 +236,14 @@ fn a_call_has_its_own_budgets() {
         Err(Error::NotMade(reason)) => assert!(reason.contains("plugin"), "{reason}"),
         other => panic!("{other:?}"),
     }
-    // An ordinary program's stack has 1000 KiB, and its refusal says what is too little for it.
+    // An ordinary program's stack has 1 MiB, and its refusal says what is too little for it.
     let ordinary = system.program("call");
     match ordinary.clone().memory(1 << 20).call(b"words") {
         Err(Error::NotMade(reason)) => {
             for part in [
                 "call: ",
                 "1048576 bytes of memory",
-                "1024000 of them for its stack",
+                "1048576 of them for its stack",
             ] {
                 assert!(reason.contains(part), "{part}: {reason}");
             }
