@@ -109,9 +109,8 @@ impl End<'_> {
         }
     }
 
-    /// Takes bytes of a block, from a place on; the block and the first byte that is left, unless
-    /// nothing is.
-    pub fn put(&mut self, block: Block, mut at: usize) -> Option<(Block, usize)> {
+    /// Takes bytes of a block, from a place on; the first that is left.
+    pub fn put(&mut self, block: &Block, mut at: usize) -> usize {
         match self {
             End::Stack(socket, used) => {
                 **used |= at < block.len() && socket.can_send();
@@ -126,7 +125,7 @@ impl End<'_> {
                         _ => break,
                     }
                 }
-                (at < block.len()).then_some((block, at))
+                at
             }
             End::Host(host, number) => host.put(*number, block, at),
         }

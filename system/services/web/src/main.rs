@@ -20,7 +20,6 @@ mod control;
 mod exchange;
 mod files;
 mod grants;
-mod pieces;
 mod pool;
 mod root;
 mod server;
