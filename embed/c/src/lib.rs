@@ -43,10 +43,10 @@ const _: () = {
 /// What a function that got a null pointer says.
 const NULL: &str = "a pointer is null that may not be";
 
-/// What an operation says of which there is one at a time.
+/// The reason by which a second operation is refused where one is under way.
 const IN_USE: &str = "another operation of it is under way; it has one at a time";
 
-/// What a mutex guards, for one operation; `None` while another one has it.
+/// Locks for one operation; `None` while another operation holds the lock.
 fn alone<T>(one: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match one.try_lock() {
         Ok(guard) => Some(guard),

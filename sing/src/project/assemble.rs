@@ -8,6 +8,7 @@ use crate::output::name_of;
 use crate::{carried, cc, input, output, system};
 use serde_json::json;
 use sing_compiler::Options;
+use sing_image::shown::Shown;
 use sing_image::system::BIN;
 use std::ffi::OsStr;
 use std::fmt;
@@ -100,7 +101,8 @@ pub fn build(root: &Path, kept: Wanted) -> Result<Option<Built>, String> {
         Ok(archive) => archive,
         Err(problems) => {
             for problem in problems {
-                output::complain(format!("sing: {}: {problem}", name_of(&manifest_file)));
+                let name = name_of(&manifest_file);
+                output::complain(format!("sing: {name}: {}", Shown(problem)));
             }
             return Ok(None);
         }

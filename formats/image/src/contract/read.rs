@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         // A table begins with its name.
         let (name, _) = postcard::take_from_bytes::<&str>(window).ok()?;
         let found = (self.find?)(name, window)?;
-        // Who finds it has compared them.
+        // `find` has compared all bytes.
         debug_assert!(window.starts_with(found.bytes));
         Some(found)
     }

@@ -13,8 +13,8 @@ use wasmparser as wp;
 /// How many steps an import is followed.
 pub(super) const STEPS: usize = 100;
 
-/// What an instance of a module exports, by its name, and its number there.
-pub(super) type Export<'a> = (u32, &'a str, u32);
+/// A function that an instance of a module exports: the instance, and the function's number in its module.
+pub(super) type Export = (u32, u32);
 
 /// Bytes of the name of an interface and of a function of it, and more than any has: each import may have them
 /// once more.
@@ -33,12 +33,6 @@ pub(super) fn makes_room(ty: &wp::FuncType) -> bool {
     ty.params() == [wp::ValType::I32; 4] && ty.results() == [wp::ValType::I32]
 }
 
-/// Whether two are one function, by whatever names.
-fn is_same(a: Option<Export<'_>>, b: Option<Export<'_>>) -> bool {
-    let place = |export: Export<'_>| (export.0, export.2);
-    a.map(place) == b.map(place)
-}
-
 /// A name of an interface and one of a function, if they are not too long.
 fn named<'a>(interface: &'a str, name: &'a str) -> Result<(&'a str, &'a str), String> {
     if interface.len() + name.len() > LONGEST {
@@ -54,7 +48,7 @@ pub(super) enum Target<'a> {
         interface: &'a str,
         name: Cow<'a, str>,
         /// What makes room for what it answers.
-        room: Option<Export<'a>>,
+        room: Option<Export>,
     },
     /// This instance exports it, the program or an adapter: by this name, and its number there.
     Of(u32, &'a str, u32),
@@ -69,11 +63,11 @@ pub(super) struct Lowering<'c, 'a> {
     pub instance: u32,
     /// All instances that have a part of the program.
     pub members: BTreeSet<u32>,
-    pub realloc: Option<Export<'a>>,
+    pub realloc: Option<Export>,
     /// The instances of adapters that the program does not call by a name of preview 1.
     pub adapters: BTreeSet<u32>,
     pub reasons: Vec<String>,
-    /// Where the component's functions come from that were followed: several imports may be one of them.
+    /// The component's functions that were followed, and where each comes from: several imports may be one of them.
     pub known: HashMap<u32, Result<Target<'a>, String>>,
 }
 
@@ -93,7 +87,7 @@ impl<'a> Lowering<'_, 'a> {
                     name,
                     room,
                 }) => match room.or(self.realloc) {
-                    room if self.realloc.is_none_or(|known| is_same(Some(known), room)) => {
+                    room if self.realloc.is_none_or(|known| Some(known) == room) => {
                         self.realloc = room;
                         Wanted::Interface(interface, name)
                     }
@@ -151,7 +145,7 @@ impl<'a> Lowering<'_, 'a> {
 
     /// The program's function that makes room.
     pub fn room(&mut self, program: &Parts<'a>) -> Option<u32> {
-        let (.., function) = self.realloc?;
+        let (_, function) = self.realloc?;
         let makes = program.function_type(function).is_some_and(makes_room);
         if !makes {
             self.reason("is called with a function that makes room of another type");
@@ -275,7 +269,7 @@ impl<'a> Lowering<'_, 'a> {
         &mut self,
         options: &[wp::CanonicalOption],
         steps: usize,
-    ) -> Result<Option<Export<'a>>, String> {
+    ) -> Result<Option<Export>, String> {
         let mut room = None;
         for option in options {
             match option {
@@ -287,8 +281,8 @@ impl<'a> Lowering<'_, 'a> {
                     }
                 }
                 wp::CanonicalOption::Realloc(function) => match self.target(*function, steps)? {
-                    Target::Of(instance, name, number) if self.members.contains(&instance) => {
-                        room = Some((instance, name, number));
+                    Target::Of(instance, _, number) if self.members.contains(&instance) => {
+                        room = Some((instance, number));
                     }
                     _ => {
                         return Err(

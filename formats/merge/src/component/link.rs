@@ -62,7 +62,7 @@ pub(super) enum Function {
 /// Where a function ends that modules pass on.
 #[derive(Clone)]
 enum End<'a> {
-    Interface(&'a str, Cow<'a, str>, Option<Export<'a>>),
+    Interface(&'a str, Cow<'a, str>, Option<Export>),
     Of(Place),
 }
 
@@ -300,15 +300,23 @@ impl<'a> Linker<'_, '_, '_, 'a> {
 
     /// Where a function ends.
     fn end(&mut self, target: Target<'a>, steps: usize) -> Result<End<'a>, String> {
-        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
-        let (instance, number) = match target {
+        match target {
             Target::Interface {
                 interface,
                 name,
                 room,
-            } => return Ok(End::Interface(interface, name, room)),
-            Target::Of(instance, _, number) => (instance, number),
-        };
+            } => Ok(End::Interface(interface, name, room)),
+            Target::Of(instance, _, number) => self.end_of_export((instance, number), steps),
+        }
+    }
+
+    /// Where a function ends that an instance exports.
+    fn end_of_export(
+        &mut self,
+        (instance, number): Export,
+        steps: usize,
+    ) -> Result<End<'a>, String> {
+        let steps = steps.checked_sub(1).ok_or_else(nowhere)?;
         let member = self.member(instance).ok_or_else(nowhere)?;
         let passed_on = self.members[member].imports[FUNCTIONS].len() > number as usize;
         match passed_on {
@@ -318,8 +326,8 @@ impl<'a> Linker<'_, '_, '_, 'a> {
     }
 
     /// The place of a function that makes room among these.
-    fn room(&mut self, (instance, name, number): Export<'a>) -> Result<usize, String> {
-        let End::Of(place) = self.end(Target::Of(instance, name, number), STEPS)? else {
+    fn room(&mut self, export: Export) -> Result<usize, String> {
+        let End::Of(place) = self.end_of_export(export, STEPS)? else {
             return Err(
                 "is called with a function that makes room which is no module's own".into(),
             );

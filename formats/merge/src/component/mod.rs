@@ -159,8 +159,8 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     let composed = inner.filter(|c| has_modules(c)).count();
     if composed > 0 {
         reasons.push(format!(
-            "is composed of {composed} component{} of their own modules and memories; a component of one module \
-             can run: link its parts into one program instead",
+            "is composed of {composed} component{} of their own modules and memories; a component whose modules \
+             work in one memory can run: link its parts into one program instead",
             if composed == 1 { "" } else { "s" },
         ));
     }
@@ -204,10 +204,9 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     let wanted = lowering.imports(&program);
     let mut begins = false;
     let mut own = |target: &Option<Target<'a>>, entry| match target.as_ref()? {
-        Target::Of(number, name, _) if *number == instance => {
-            let function = program.exported(name)?;
-            let typed = lowering.typed(program.function_type(function), entry);
-            typed.then_some(function)
+        Target::Of(number, _, function) if *number == instance => {
+            let typed = lowering.typed(program.function_type(*function), entry);
+            typed.then_some(*function)
         }
         Target::Of(adapter, ..) => {
             // It calls the program's `_start`.

@@ -14,6 +14,21 @@ fn extent(store: &mut Store<Ram>, file: NodeId, extent: Extent) {
     store.meta.put(&extent.key(file), &extent.encode());
 }
 
+/// Puts an entry into the directory, and into its listing.
+fn listed(store: &mut Store<Ram>, nodes: &Nodes, name: &str, node: NodeId, kind: Kind) {
+    let entry = EntryValue {
+        node,
+        kind,
+        cookie: 9,
+    };
+    let directory = nodes.directory;
+    store.meta.put(&entry_key(directory, name), &entry.encode());
+    store.meta.put(
+        &key2(tag::COOKIE, directory.0, 9),
+        &entry.encode_named(name),
+    );
+}
+
 pub(super) type Lie = (&'static str, fn(&mut Store<Ram>, &Nodes));
 
 pub(super) const LIES: &[Lie] = &[
@@ -114,31 +129,13 @@ pub(super) const LIES: &[Lie] = &[
         s.meta.put(&entry_key(n.directory, "file"), &entry.encode());
     }),
     ("an entry of the root", |s, n| {
-        let entry = EntryValue {
-            node: ROOT,
-            kind: Kind::Directory,
-            cookie: 9,
-        };
-        s.meta.put(&entry_key(n.directory, "x"), &entry.encode());
-        s.meta.put(
-            &key2(tag::COOKIE, n.directory.0, 9),
-            &entry.encode_named("x"),
-        );
+        listed(s, n, "x", ROOT, Kind::Directory);
     }),
     ("an entry that is not listed", |s, n| {
         s.meta.remove(&key2(tag::COOKIE, n.directory.0, 1));
     }),
     ("an entry with an invalid name", |s, n| {
-        let entry = EntryValue {
-            node: n.file,
-            kind: Kind::File,
-            cookie: 9,
-        };
-        s.meta.put(&entry_key(n.directory, "../x"), &entry.encode());
-        s.meta.put(
-            &key2(tag::COOKIE, n.directory.0, 9),
-            &entry.encode_named("../x"),
-        );
+        listed(s, n, "../x", n.file, Kind::File);
     }),
     ("an entry that is too short", |s, n| {
         s.meta.put(&entry_key(n.directory, "file"), &[1; 5]);
