@@ -72,9 +72,7 @@ pub(super) const PARTS: &[Part] = &[
     part("system-microvm", systems::microvm)
         .filters()
         .emulated(),
-    part("stress-microvm", systems::stress_microvm)
-        .filters()
-        .emulated(),
+    part("stress-q35", systems::stress_q35).filters().emulated(),
     part("system-q35", systems::q35).filters().emulated(),
     part("misuse-microvm", misuse::microvm).filters().emulated(),
     part("fuzz-abi-microvm", fuzz::microvm).emulated(),
