@@ -3,6 +3,7 @@
 use super::{Report, Run};
 use crate::cargo;
 use anyhow::Result;
+use std::collections::BTreeSet;
 
 /// Packages with tests on this machine that the workspace does not build by default.
 const FURTHER: [&str; 17] = [
@@ -31,38 +32,36 @@ const NEEDS_CLANG: &str = "clang_";
 /// The tests of the store cut the power tens of thousands of times.
 const STORE: [&str; 2] = ["--config", "profile.release.package.redb.opt-level=3"];
 
-/// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite.
+/// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite; and by one command,
+/// so that what they have in common is built once as well.
 pub fn check(run: &Run) -> Result<Report> {
-    let mut lines = vec![[&["test", "--release", "--no-fail-fast"][..], &STORE].concat()];
-    for package in FURTHER
+    let mut line = vec!["test", "--release", "--no-fail-fast"];
+    line.extend(STORE);
+    let further = FURTHER
         .into_iter()
-        .filter(|name| run.project.has_package(name) && !run.project.defaults.contains(*name))
-    {
-        let more = ["-p", package];
-        lines.push([&["test", "--release", "--no-fail-fast"][..], &STORE, &more].concat());
+        .filter(|name| run.project.has_package(name));
+    let mut packages: BTreeSet<&str> = further.collect();
+    packages.extend(run.project.defaults.iter().map(String::as_str));
+    for package in packages {
+        line.extend(["-p", package]);
     }
+    line.extend(run.filter.as_deref());
     let mut report = Report::default();
-    let clang = run.without.clang();
-    if let Some(reason) = &clang {
+    if let Some(reason) = run.without.clang() {
         report
             .skipped
             .push(format!("tests named {NEEDS_CLANG}*: {reason}"));
+        line.extend(["--", "--skip", NEEDS_CLANG]);
     }
-    for mut line in lines {
-        line.extend(run.filter.as_deref());
-        if clang.is_some() {
-            line.extend(["--", "--skip", NEEDS_CLANG]);
-        }
-        let mut command = cargo::command(&run.project.root, &line);
-        let outcome = cargo::capture(&mut command, "running the unit tests")?;
-        let counted = read(&outcome.output);
-        if !outcome.success && counted.failures.is_empty() {
-            report.failures.push((line.join(" "), outcome.output));
-        }
-        report.passed += counted.passed;
-        report.failures.extend(counted.failures);
-        report.skipped.extend(counted.skipped);
+    let mut command = cargo::command(&run.project.root, &line);
+    let outcome = cargo::capture(&mut command, "running the unit tests")?;
+    let counted = read(&outcome.output);
+    if !outcome.success && counted.failures.is_empty() {
+        report.failures.push((line.join(" "), outcome.output));
     }
+    report.passed += counted.passed;
+    report.failures.extend(counted.failures);
+    report.skipped.extend(counted.skipped);
     Ok(report)
 }
 
