@@ -34,9 +34,10 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 23] = [
+    let all: [(&str, Test); 24] = [
         ("words and streams", words),
         ("input", input),
+        ("lines that do not wait", impatient),
         ("files", directory),
         ("many open files", many_files),
         ("the version before", unstable),
@@ -183,6 +184,15 @@ fn input(machine: &Ordinary<'_>) -> Result<()> {
         said.contains("standard input cannot be read, and ends here: Is a directory"),
         "{said:?}"
     );
+    Ok(())
+}
+
+/// Standard streams that are not to wait take all lines, however fast they come.
+fn impatient(machine: &Ordinary<'_>) -> Result<()> {
+    let output = machine.run(&[], "impatient", &[], b"")?;
+    let all = b"line\n".repeat(2000);
+    is(&output, 0, &all)?;
+    ensure!(output.stderr == all, "errors: {:?}", output.stderr.len());
     Ok(())
 }
 

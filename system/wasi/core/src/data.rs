@@ -257,7 +257,7 @@ impl<H: Host> Wasi<H> {
     /// `fd_write`.
     ///
     /// # Errors
-    /// `Badf`, `Fault`, `Inval`, `Again`, `Pipe`, and the file's.
+    /// `Badf`, `Fault`, `Inval`, `Pipe`, and the file's; `Again` of a connection only.
     pub fn fd_write(&mut self, fd: u32, list: u32, count: u32, out: u32) -> Result {
         self.check(out, 4)?;
         let (mut cursor, total) = self.buffers(list, count)?;
@@ -364,10 +364,13 @@ impl<H: Host> Wasi<H> {
     }
 
     fn sink_piece(&mut self, fd: u32, want: usize, cursor: &mut Cursor) -> Result {
+        // Of a connection only: a standard stream has room again when its reader comes to it, and programs that
+        // ask for this write there as if it were always so. Go's runtime gives up when its message of a panic
+        // is not taken, and other engines know no standard stream that does not wait.
         let descriptor = self.table.get(fd)?;
         if descriptor.is(fdflags::NONBLOCK)
-            && let Some(sink) = descriptor.object.sink()
-            && !sink.is_ready()
+            && let Object::Socket(socket) = &descriptor.object
+            && socket.output.as_ref().is_some_and(|sink| !sink.is_ready())
         {
             return Err(Errno::Again);
         }
