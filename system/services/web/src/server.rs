@@ -1,6 +1,7 @@
 //! What all connections share, and the loop that takes them. Each has a thread of its own.
 
 use crate::connection;
+use crate::pieces::Piece;
 use crate::pool::Pool;
 use crate::root::Watch;
 use crate::slots::Slots;
@@ -46,8 +47,8 @@ pub struct Server {
     pub pools: Vec<Pool>,
     /// Held by who packs: its tables are large, so that one does at a time.
     pub packing: Mutex<()>,
-    /// Small files that were asked for.
-    pub cache: Mutex<Cache>,
+    /// Files that were asked for.
+    pub cache: Mutex<Cache<Piece>>,
     /// The channel over which the file system tells of changes to them.
     pub watch: Watch,
     /// On their way to a collector, if one is named.
