@@ -72,12 +72,7 @@ impl Server {
         let spans = config.spans.as_ref();
         let spans = spans.map(|url| Spans::new(url, &mut names)).transpose()?;
         Ok(Server {
-            // Whoever waits for a connection holds a place for it.
-            slots: Slots::new(
-                config
-                    .connections
-                    .max(1 + usize::from(config.listen.is_some())),
-            )?,
+            slots: Slots::new(config.connections)?,
             pools,
             packing: Mutex::new(()),
             cache: Mutex::new(Cache::new(config.cache)),
@@ -226,24 +221,19 @@ fn accept_of(
 /// Takes connections until the network has gone.
 fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
     loop {
-        let slot = server.slots.take();
         let (connection, from) = match listener.accept() {
             Ok(accepted) => accepted,
-            Err(error) => {
-                server.slots.free(slot);
-                if error == Error::Closed {
-                    return error;
-                }
+            Err(Error::Closed) => return Error::Closed,
+            Err(_) => {
                 thread::sleep(FIRST);
                 continue;
             }
         };
         server.accepted.fetch_add(1, Ordering::Relaxed);
-        if !server.slots.admit(slot, from.ip()) {
-            // All that it has are served: the connection is closed.
-            server.slots.free(slot);
+        // One that is to have no place is closed.
+        let Some(slot) = server.slots.admit(from.ip()) else {
             continue;
-        }
+        };
         let shared = Arc::clone(server);
         let run = move || {
             if !shared.is_stopping() {
