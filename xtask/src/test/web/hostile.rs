@@ -181,6 +181,13 @@ pub fn reach(port: u16, from: u8) -> Result<TcpStream> {
     Ok(stream)
 }
 
+/// This thread runs when the server and the good client need no processor. Others would be on machines of their own:
+/// what is measured is what they cost the server, not what their work costs this machine.
+fn yields() {
+    // Where this may not be, the test is the harder.
+    let _ = rustix::process::nice(19);
+}
+
 /// Lets all at the server; how long each of the good client's requests took, sorted.
 fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
     let end = Instant::now() + STORM;
@@ -188,15 +195,24 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
     let first = Mutex::new(None);
     let attacks: [fn(u16, u8, Instant); 5] = [drip, endless, giant, nonsense, half_closed];
     let (mut times, scanned) = std::thread::scope(|scope| {
-        let scanned = scope.spawn(|| scan::all(port, seed));
+        let scanned = scope.spawn(|| {
+            yields();
+            scan::all(port, seed)
+        });
         for from in HOSTILE {
             for attack in attacks {
                 for _ in 0..4 {
-                    scope.spawn(move || attack(port, from, end));
+                    scope.spawn(move || {
+                        yields();
+                        attack(port, from, end);
+                    });
                 }
             }
             let dropped = &dropped;
-            scope.spawn(move || drops(port, from, seed, dropped));
+            scope.spawn(move || {
+                yields();
+                drops(port, from, seed, dropped);
+            });
         }
         let last = end + Duration::from_secs(20);
         let goes_on = || {
