@@ -181,8 +181,8 @@ pub fn reach(port: u16, from: u8) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// This thread runs when the server and the good client need no processor. Others would be on machines of their own:
-/// what is measured is what they cost the server, not what their work costs this machine.
+/// This thread, one that sends without end, runs when the server and the good client need no processor. It would be on
+/// a machine of its own: what is measured is what it costs the server, not what its work costs this machine.
 fn yields() {
     // Where this may not be, the test is the harder.
     let _ = rustix::process::nice(19);
@@ -195,10 +195,7 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
     let first = Mutex::new(None);
     let attacks: [fn(u16, u8, Instant); 5] = [drip, endless, giant, nonsense, half_closed];
     let (mut times, scanned) = std::thread::scope(|scope| {
-        let scanned = scope.spawn(|| {
-            yields();
-            scan::all(port, seed)
-        });
+        let scanned = scope.spawn(|| scan::all(port, seed));
         for from in HOSTILE {
             for attack in attacks {
                 for _ in 0..4 {
@@ -209,10 +206,7 @@ fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
                 }
             }
             let dropped = &dropped;
-            scope.spawn(move || {
-                yields();
-                drops(port, from, seed, dropped);
-            });
+            scope.spawn(move || drops(port, from, seed, dropped));
         }
         let last = end + Duration::from_secs(20);
         let goes_on = || {
