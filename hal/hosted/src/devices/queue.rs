@@ -6,6 +6,7 @@
 use rustix::io::Errno;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
 /// The most descriptors of a queue.
@@ -25,6 +26,22 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    /// No bytes.
+    const NONE: Piece = Piece {
+        at: NonNull::dangling().as_ptr(),
+        len: 0,
+    };
+
+    /// The first bytes, and those behind them; `None` if there are not so many.
+    fn split_at(self, count: usize) -> Option<(Piece, Piece)> {
+        let rest = self.len.checked_sub(count)?;
+        let part = |at, len| Piece { at, len };
+        Some((
+            part(self.at, count),
+            part(self.at.wrapping_add(count), rest),
+        ))
+    }
+
     /// Copies its first bytes, as many as `out` has and at most all.
     pub(super) fn read(&self, out: &mut [u8]) {
         let len = self.len.min(out.len());
@@ -41,30 +58,42 @@ impl Piece {
     }
 }
 
-/// Bytes that the device reads where they lie.
+/// Bytes that the device reads where they lie, in one piece or in two.
 ///
 /// They are there during `'a`, but may change at any time, as those of a [`Chain`]: whoever decides
 /// something by them copies them first.
 #[derive(Clone, Copy)]
 pub(super) struct Lying<'a> {
-    piece: Piece,
+    /// Empty only if the other is, too.
+    first: Piece,
+    second: Piece,
     there: PhantomData<&'a [u8]>,
 }
 
 impl<'a> From<&'a [u8]> for Lying<'a> {
     fn from(bytes: &'a [u8]) -> Lying<'a> {
         let (at, len) = (bytes.as_ptr().cast_mut(), bytes.len());
-        Lying {
-            // It is never written through.
-            piece: Piece { at, len },
-            there: PhantomData,
-        }
+        // It is never written through.
+        Lying::of(Piece { at, len }, Piece::NONE)
     }
 }
 
 impl<'a> Lying<'a> {
+    fn of(first: Piece, second: Piece) -> Lying<'a> {
+        let (first, second) = match first.len {
+            0 => (second, Piece::NONE),
+            _ => (first, second),
+        };
+        let there = PhantomData;
+        Lying {
+            first,
+            second,
+            there,
+        }
+    }
+
     pub(super) fn len(self) -> usize {
-        self.piece.len
+        self.first.len + self.second.len
     }
 
     pub(super) fn is_empty(self) -> bool {
@@ -73,37 +102,37 @@ impl<'a> Lying<'a> {
 
     /// The first bytes, and those behind them.
     pub(super) fn split_at(self, count: usize) -> Option<(Lying<'a>, Lying<'a>)> {
-        let rest = self.len().checked_sub(count)?;
-        let part = |at, len| Lying {
-            piece: Piece { at, len },
-            there: PhantomData,
-        };
-        let at = self.piece.at;
-        Some((part(at, count), part(at.wrapping_add(count), rest)))
+        let Lying { first, second, .. } = self;
+        if let Some((near, far)) = first.split_at(count) {
+            return Some((Lying::of(near, Piece::NONE), Lying::of(far, second)));
+        }
+        let (near, far) = second.split_at(count - first.len)?;
+        Some((Lying::of(first, near), Lying::of(far, Piece::NONE)))
     }
 
     /// A copy of the first bytes, and those behind them.
     pub(super) fn split_first<const N: usize>(self) -> Option<([u8; N], Lying<'a>)> {
-        let (first, rest) = self.split_at(N)?;
+        let (near, rest) = self.split_at(N)?;
         let mut copy = [0; N];
-        first.piece.read(&mut copy);
+        near.first.read(&mut copy);
+        near.second.read(&mut copy[near.first.len..]);
         Some((copy, rest))
     }
 
     /// Copies them behind what `out` holds.
     pub(super) fn append_to(self, out: &mut Vec<u8>) {
-        append(&[self.piece], out);
+        append(&[self.first, self.second], out);
     }
 
     /// A copy of them.
     pub(super) fn to_vec(self) -> Vec<u8> {
-        copied(&[self.piece])
+        copied(&[self.first, self.second])
     }
 
-    /// Sends them over a socket, as many as that takes now; how many.
+    /// Sends them over a socket, as many as that takes now and lie in one piece; how many.
     pub(super) fn send(self, socket: impl AsFd) -> Result<usize, Errno> {
         let socket = socket.as_fd().as_raw_fd();
-        let Piece { at, len } = self.piece;
+        let Piece { at, len } = self.first;
         // SAFETY: they are there during the call (above), in which Linux copies them, whatever they
         // are at that moment; the socket is open as long as it is borrowed.
         let sent = unsafe { libc::send(socket, at.cast_const().cast(), len, libc::MSG_NOSIGNAL) };
@@ -159,13 +188,11 @@ impl Chain {
         all - from.len()
     }
 
-    /// What the device reads, where it lies; `None` if that is not one piece.
+    /// What the device reads, where it lies; `None` if that is nothing, or more than two pieces.
     pub(super) fn lying(&self) -> Option<Lying<'_>> {
-        match self.readable.as_slice() {
-            [piece] => Some(Lying {
-                piece: *piece,
-                there: PhantomData,
-            }),
+        match *self.readable.as_slice() {
+            [first] => Some(Lying::of(first, Piece::NONE)),
+            [first, second] => Some(Lying::of(first, second)),
             _ => None,
         }
     }
@@ -313,28 +340,41 @@ mod tests {
     #[test]
     fn bytes_are_read_and_sent_where_they_lie() {
         let all: Vec<u8> = (0..200).collect();
-        let (piece, len) = (all.as_ptr().cast_mut(), all.len());
+        // In one piece, and in two that are cut at each place.
+        for cut in 0..=all.len() {
+            let at = all.as_ptr().cast_mut();
+            let whole = Piece { at, len: all.len() };
+            let (near, far) = whole.split_at(cut).unwrap();
+            let mut chain = Chain::default();
+            assert!(chain.lying().is_none());
+            chain.readable.extend([near, far]);
+            let lying = chain.lying().unwrap();
+            let (first, rest) = lying.split_first::<3>().unwrap();
+            assert_eq!((first, rest.len()), ([0, 1, 2], 197));
+            assert!(rest.split_at(198).is_none() && rest.split_first::<198>().is_none());
+            let (near, rest) = rest.split_at(7).unwrap();
+            let mut out = vec![9];
+            near.append_to(&mut out);
+            assert_eq!(out, [9, 3, 4, 5, 6, 7, 8, 9]);
+            assert!(rest.split_at(190).unwrap().1.is_empty());
+            let (mine, mut other) = UnixStream::pair().unwrap();
+            let (mut left, mut calls) = (rest, 0);
+            while !left.is_empty() {
+                let sent = left.send(&mine).unwrap();
+                left = left.split_at(sent).unwrap().1;
+                calls += 1;
+            }
+            // Each piece that has some of them is sent by one call.
+            assert_eq!(calls, if (11..200).contains(&cut) { 2 } else { 1 }, "{cut}");
+            let mut come = [0; 190];
+            other.read_exact(&mut come).unwrap();
+            assert_eq!((&come[..], rest.to_vec()), (&all[10..], all[10..].to_vec()));
+            drop(other);
+            assert_eq!(rest.send(&mine), Err(Errno::PIPE));
+        }
+        // Of three pieces there is no such view.
         let mut chain = Chain::default();
-        assert!(chain.lying().is_none());
-        chain.readable.push(Piece { at: piece, len });
-        let lying = chain.lying().unwrap();
-        let (first, rest) = lying.split_first::<3>().unwrap();
-        assert_eq!((first, rest.len()), ([0, 1, 2], 197));
-        assert!(rest.split_at(198).is_none() && rest.split_first::<198>().is_none());
-        let (near, rest) = rest.split_at(7).unwrap();
-        let mut out = vec![9];
-        near.append_to(&mut out);
-        assert_eq!(out, [9, 3, 4, 5, 6, 7, 8, 9]);
-        assert!(rest.split_at(190).unwrap().1.is_empty());
-        let (mine, mut other) = UnixStream::pair().unwrap();
-        assert_eq!(rest.send(&mine), Ok(190));
-        let mut come = [0; 190];
-        other.read_exact(&mut come).unwrap();
-        assert_eq!((&come[..], rest.to_vec()), (&all[10..], all[10..].to_vec()));
-        drop(other);
-        assert_eq!(rest.send(&mine), Err(Errno::PIPE));
-        // Of two pieces there is no such view.
-        chain.readable.push(Piece { at: piece, len: 1 });
+        chain.readable.extend([Piece::NONE; 3]);
         assert!(chain.lying().is_none());
     }
 }

@@ -393,7 +393,7 @@ fn wait(jobs: &Jobs, host: &OwnedFd, deep: bool) -> bool {
 struct SocketsModel {
     jobs: Arc<Jobs>,
     served: Arc<Mutex<Served>>,
-    /// A copy of a block of several pieces that is served at once, kept for its room.
+    /// A copy of a block of many pieces that is served at once, kept for its room.
     bytes: Vec<u8>,
     /// Messages that may still be served at once, of what has been handed in together.
     quick: usize,
@@ -410,7 +410,8 @@ impl SocketsModel {
         if !served.sockets.has_room() || !self.jobs.is_empty() || self.quick == 0 {
             return false;
         }
-        // The driver's blocks are in one piece. They are the device's until it gives them back.
+        // The driver's messages lie in one piece, or with the last one's data in another. They are the device's
+        // until it gives them back.
         let messages = chain.lying().unwrap_or_else(|| {
             chain.copy_to(&mut self.bytes);
             self.bytes.as_slice().into()

@@ -7,8 +7,8 @@
 //! started again does not end it once more.
 //!
 //! Invariants:
-//! - A block that the network hands in is with the device until it is answered; one request of each
-//!   kind is under way at most.
+//! - A block that the network hands in is with the device until it is answered, or freed then; one request of
+//!   each kind is under way at most.
 //! - The device is told of no bytes that the network has not handed in for it.
 #![no_std]
 #![no_main]
@@ -90,8 +90,8 @@ impl Driver {
                     self.irq.acknowledge();
                     self.finish()?;
                 }
-                case self.provider.clients[key].Send(messages, length) as client => {
-                    self.send(key, client, messages.into_block(), length)?;
+                case self.provider.clients[key].Send(messages, length, data) as client => {
+                    self.send(key, client, messages.into_block(), length, data)?;
                 }
                 case self.provider.clients[key].Receive(buffer) as client => {
                     self.receive(key, client, buffer.into_block())?;
@@ -114,24 +114,29 @@ impl Driver {
         }
     }
 
-    /// Hands messages to the device.
+    /// Hands messages to the device, and behind them the data of the last one if they lie elsewhere.
     fn send(
         &mut self,
         key: usize,
         client: Sending,
         block: Block,
         length: u32,
+        data: Option<Vector<u8>>,
     ) -> Result<(), Error> {
         self.begins(key);
-        let fits = (1..=block.len().min(BLOCK)).contains(&(length as usize));
+        let behind = data.as_ref().map_or(0, Vector::len);
+        let most = block.len().min(BLOCK.saturating_sub(behind));
+        let fits = (1..=most).contains(&(length as usize));
         let mut refused = Some(block);
         if fits && self.sending.is_none() {
-            let parts = [Part::read(0, 0..length)];
-            let blocks = refused.take().into_iter().collect();
-            match self.send.add(blocks, &parts) {
+            let parts = [Part::read(0, 0..length), Part::read(1, 0..behind as u32)];
+            let parts = &parts[..1 + usize::from(data.is_some())];
+            let data = data.map(Vector::into_block);
+            let blocks = refused.take().into_iter().chain(data).collect();
+            match self.send.add(blocks, parts) {
                 Ok(_) => {}
                 Err(back) if back.error == Error::Closed => return Err(Error::Closed),
-                Err(mut back) => refused = back.content.pop(),
+                Err(back) => refused = back.content.into_iter().next(),
             }
         }
         match refused {
@@ -189,9 +194,10 @@ impl Driver {
     /// Answers the requests that the device is done with.
     fn finish(&mut self) -> Result<(), Error> {
         match self.send.take() {
-            Ok(mut done) => {
-                if let (Some((key, client)), Some(block)) = (self.sending.take(), done.blocks.pop())
-                {
+            Ok(done) => {
+                // That of the messages is the first.
+                let block = done.blocks.into_iter().next();
+                if let (Some((key, client)), Some(block)) = (self.sending.take(), block) {
                     let client = client.send_sent(Vector::from_block(block));
                     self.provider.clients.put(key, client);
                 }

@@ -109,8 +109,9 @@ impl End<'_> {
         }
     }
 
-    /// Takes bytes of a block, from a place on; the first that is left.
-    pub fn put(&mut self, block: &Block, mut at: usize) -> usize {
+    /// Takes bytes of a block, from a place on; the block and the first byte that is left, unless
+    /// nothing is.
+    pub fn put(&mut self, block: Block, mut at: usize) -> Option<(Block, usize)> {
         match self {
             End::Stack(socket, used) => {
                 **used |= at < block.len() && socket.can_send();
@@ -125,7 +126,7 @@ impl End<'_> {
                         _ => break,
                     }
                 }
-                at
+                (at < block.len()).then_some((block, at))
             }
             End::Host(host, number) => host.put(*number, block, at),
         }

@@ -2,44 +2,40 @@
 //! host (`sing-sockets` says what they are), and what has come of each socket.
 //!
 //! Over one channel to the driver a buffer always waits for messages, over the other go those that
-//! are to be sent, as many in a block as have come together.
+//! are to be sent, as many in a block as have come together (`host/sending.rs`).
 //!
 //! Invariants:
-//! - A block is at the driver or here, and never at both. Every block is of [`BLOCK`] bytes.
+//! - A block is at the driver or here, and never at both. Every block of messages is of [`BLOCK`] bytes.
+//! - A large block of a program's goes to the driver uncopied, one with each block of messages at most: so
+//!   beside the data that are with the driver, those of one program's block wait here.
 //! - Of each socket at most its window of bytes is kept that came: [`FIRST`], and as programs read it
 //!   more, up to [`WINDOW`], as long as all together have no more than [`POOL`] beyond the first. At
 //!   most [`SENT`] are under way to the host.
 //! - A message about a socket that is not known is about one that was given up, and is ignored; but a
 //!   connection that was accepted for it is ended.
 
+mod sending;
+
 use crate::address::Address;
 use crate::host_ports::HostPort;
 use crate::host_socket::HostSocket;
 use crate::messages::{end, fault, place};
-use crate::network::HOST_SOCKETS;
 use crate::session::{Begun, Ready, SERVERS, begin, bind};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
+use sending::{Out, first};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_sockets::{BLOCK, FIRST, HEAD, Head, OPEN, OUTWARD, Op, SENT, WINDOW};
+use sing_sockets::{BLOCK, FIRST, Head, OPEN, OUTWARD, Op, SENT, WINDOW};
 
 pub use crate::end::Stage;
 
 /// How long the name server and the driver may take to connect, all in all: clients wait meanwhile.
 const CONNECT: Duration = Duration::from_millis(200);
-/// Messages without data that may wait for the driver. One that lets more wait does not work.
-const QUEUE: usize = BUSY + 4 * HOST_SOCKETS;
-/// Of these, as many as may wait when something begins: a connection, a listener, an offer. So
-/// whoever begins and ends without a pause waits for the driver, and does not end it for all: the
-/// rest is for what every socket may say until it has ended.
-const BUSY: usize = 1024;
 /// Bytes of windows beyond the least that all sockets may have together.
 pub const POOL: usize = 32 << 20;
-/// Bytes that are copied from block to block at a time: what lies between stays in the first cache.
-const COPIED: usize = 8 << 10;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
 
@@ -50,12 +46,6 @@ pub type Sending = HostSocketsContract::Imp<HostSocketsContract::Ready_Send>;
 pub enum Said {
     Listening(u32),
     NotListening(u32, TcpFault),
-}
-
-/// Messages that are to be sent.
-struct Out {
-    block: Block,
-    len: usize,
 }
 
 /// The sockets, and the way to the host; the driver may be starting again, or not be there at all.
@@ -93,14 +83,6 @@ pub struct Host {
     pub has_room: bool,
 }
 
-/// The first bytes of room that is kept, and is cleared only when it grows.
-fn first(bytes: &mut Vec<u8>, count: usize) -> &mut [u8] {
-    if bytes.len() < count {
-        bytes.resize(count, 0);
-    }
-    &mut bytes[..count]
-}
-
 impl Host {
     /// Connects to the driver, and begins a session.
     ///
@@ -128,7 +110,7 @@ impl Host {
         }
         self.flags = Some(flags);
         self.servers = servers;
-        self.out = Some(Out { block: out, len: 0 });
+        self.out = Some(Out::new(out));
         self.spare = Some(Block::new(BLOCK)?);
         (self.come, self.sender, self.receiver) = (Some(come), Some(sender), Some(receiver));
         Ok(())
@@ -195,36 +177,6 @@ impl Host {
             if !taken && !self.listeners.contains(&self.last) {
                 return self.last;
             }
-        }
-    }
-
-    /// Sends a message without data.
-    pub fn say(&mut self, head: Head) {
-        if self.is_up() {
-            self.queue.push_back(head);
-            self.flush();
-        }
-    }
-
-    /// Whether so much waits for the driver that nothing further is to begin. What there is can
-    /// still end: that is bounded by everybody's share of sockets.
-    pub fn is_busy(&self) -> bool {
-        self.queue.len() > BUSY
-    }
-
-    /// Whether the driver lets too much wait.
-    pub fn is_stuck(&self) -> bool {
-        self.queue.len() > QUEUE
-    }
-
-    /// Moves messages that wait into the block.
-    fn flush(&mut self) {
-        let Some(out) = &mut self.out else { return };
-        while out.len + HEAD <= BLOCK
-            && let Some(head) = self.queue.pop_front()
-        {
-            out.block.write(out.len, &head.encode());
-            out.len += HEAD;
         }
     }
 
@@ -304,57 +256,6 @@ impl Host {
         }
     }
 
-    /// Sends a message with so many bytes of data, if there is room for all of it now; whether there
-    /// was.
-    pub fn put_whole(&mut self, head: &Head, bytes: usize, data: impl FnOnce() -> Vec<u8>) -> bool {
-        let (Some(out), true) = (&mut self.out, self.queue.is_empty()) else {
-            return false;
-        };
-        let fits = out.len + HEAD + bytes <= BLOCK;
-        if fits {
-            out.block.write(out.len, &head.encode());
-            out.block.write(out.len + HEAD, &data());
-            out.len += HEAD + bytes;
-        }
-        fits
-    }
-
-    /// Takes bytes of a block for a connection, from a place on; the first that is left.
-    pub fn put(&mut self, number: u32, block: &Block, at: usize) -> usize {
-        let Some(socket) = self.sockets.get_mut(&number) else {
-            return at;
-        };
-        let (Some(out), true) = (&mut self.out, self.queue.is_empty()) else {
-            return at;
-        };
-        let (left, room) = (block.len() - at, BLOCK.saturating_sub(out.len + HEAD));
-        let count = left.min(room);
-        // Each piece costs the host a call, and wakes the other side. There is credit for all of a block when
-        // the host has taken what is under way.
-        if count == 0 || socket.credit < left || socket.stage != Stage::Open {
-            return at;
-        }
-        // What does not fit behind others goes in one piece with the next block, but does not wait twice.
-        if room < left && !core::mem::replace(&mut socket.held, true) {
-            return at;
-        }
-        socket.held = false;
-        let head = Head::new(Op::Data, number, count as u32);
-        let mut head = &head.encode()[..];
-        let (mut from, end) = (at, at + count);
-        while from < end {
-            let part = (end - from).min(COPIED);
-            let bytes = first(&mut self.bytes, head.len() + part);
-            bytes[..head.len()].copy_from_slice(head);
-            block.read(from, &mut bytes[head.len()..]);
-            out.block.write(out.len, bytes);
-            out.len += bytes.len();
-            (from, head) = (from + part, &[]);
-        }
-        socket.credit -= count;
-        at + count
-    }
-
     /// Takes what has come of a connection, at most so much, piece by piece.
     pub fn take(&mut self, number: u32, most: usize, mut piece: impl FnMut(&[u8])) {
         let Some(socket) = self.sockets.get_mut(&number) else {
@@ -427,44 +328,6 @@ impl Host {
         good
     }
 
-    /// Hands over what is to be sent, if nothing is under way.
-    pub fn send(&mut self) -> Option<Sending> {
-        if self.out.as_ref().is_none_or(|out| out.len == 0) {
-            return None;
-        }
-        let sender = self.sender.take()?;
-        let Some(out) = self.out.take() else {
-            self.sender = Some(sender);
-            return None;
-        };
-        self.out = self.spare.take().map(|block| Out { block, len: 0 });
-        self.flush();
-        Some(sender.send_send(Vector::from_block(out.block), out.len as u32))
-    }
-
-    /// The driver has answered; whether it is still there, and has given back what it was given.
-    pub fn sent(&mut self, sending: Sending) -> bool {
-        use HostSocketsContract::imp::Ready_Send as Answer;
-        let Answer::Sent(block, next) = sending.recv() else {
-            return false;
-        };
-        let mut block = block.into_block();
-        // One that is shared cannot be written.
-        if block.len() != BLOCK || block.unshare().is_err() {
-            return false;
-        }
-        match self.out {
-            Some(_) => self.spare = Some(block),
-            None => self.out = Some(Out { block, len: 0 }),
-        }
-        self.sender = Some(next);
-        // Listeners that asked for nothing as too much waited.
-        self.changed |= self.is_busy();
-        self.flush();
-        self.has_room = true;
-        true
-    }
-
     /// Takes a message; whether the host says what it may.
     fn hear(&mut self, head: &Head, data: &[u8]) -> bool {
         let number = head.id;
@@ -517,7 +380,7 @@ impl Host {
                 }
             }
             (Op::Taken, Stage::Open) => {
-                socket.credit = SENT.min(socket.credit + head.count as usize);
+                socket.credit = SENT.min(socket.credit.saturating_add(head.count as usize));
             }
             (Op::End, Stage::Open) => socket.heard = true,
             (Op::Closed, _) => {

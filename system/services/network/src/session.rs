@@ -62,7 +62,7 @@ pub fn begin(
 ) -> Result<Begun, Error> {
     let mut hello = Block::new(BLOCK)?;
     hello.write(0, &Head::new(Op::Hello, nonce, 0).encode());
-    let asked = sender.send_send(Vector::from_block(hello), HEAD as u32);
+    let asked = sender.send_send(Vector::from_block(hello), HEAD as u32, None);
     let (out, sender) = switch_receive! {
         case asked.Sent(block) as sender => (block.into_block(), sender),
         case asked.Refused(_block) as _ => return Err(Error::BadState),

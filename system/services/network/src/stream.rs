@@ -260,21 +260,21 @@ impl Network {
             Output::Idle(pipe) => Some(Output::Idle(pipe)),
             Output::Full(..) | Output::Last(..) if gone => None,
             Output::Full(next, block, at) => {
-                Some(match self.end_of(stream.socket).put(&block, at) {
-                    at if at < block.len() => {
+                Some(match self.end_of(stream.socket).put(block, at) {
+                    Some((block, at)) => {
                         self.turns.wait(number);
                         Output::Full(next, block, at)
                     }
-                    _ => Output::Idle(next.send_ack()),
+                    None => Output::Idle(next.send_ack()),
                 })
             }
-            Output::Last(block, at) => match self.end_of(stream.socket).put(&block, at) {
-                at if at < block.len() => {
+            Output::Last(block, at) => {
+                let left = self.end_of(stream.socket).put(block, at);
+                left.map(|(block, at)| {
                     self.turns.wait(number);
-                    Some(Output::Last(block, at))
-                }
-                _ => None,
-            },
+                    Output::Last(block, at)
+                })
+            }
         };
         match output {
             Some(output) => self.slots.put(slot, Client::Output(output, number)),

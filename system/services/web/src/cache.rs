@@ -4,6 +4,9 @@
 //! asks brings the file's [`Stamp`], which the file system has given for this request; or the [`Moment`] in
 //! which somebody else has, and since which nothing has changed.
 //!
+//! Of a larger file pieces are kept, each by itself and in the form that the caller has for it: so nobody who
+//! sends one holds more than a piece that has made way.
+//!
 //! Invariants:
 //! - Contents and what is kept beside them take at most the bytes that were granted.
 //! - A stamp that was taken so soon after a change that a further one could leave it as it is
@@ -14,8 +17,16 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use sing_sdk::fs::Moment;
 
-/// What is kept beside a content, reckoned generously.
+/// Bytes of a piece of a large file, but for its last one.
+pub const PIECE: u64 = 64 << 10;
+/// A file of which pieces are kept has at most this part of all that may be kept: one that is read once would
+/// drive out all else.
+const FILE_PART: u64 = 8;
+/// What is kept beside a content, reckoned generously; and the kernel's records of a piece.
 const BESIDE: usize = 256;
+const RECORDS: usize = 256;
+/// The least that a piece is reckoned as: so there are not too many handles of them.
+const LEAST: usize = 4 << 10;
 /// A content is at most this part of all that may be kept, and at most so many bytes: whoever sends it
 /// has it to the end, also when it has made way, and there may be as many of them as connections.
 const PART: usize = 64;
@@ -46,9 +57,28 @@ impl Stamp {
     }
 }
 
-struct Entry {
+enum Content<P> {
+    Whole(Arc<[u8]>),
+    /// Of a large file, whose pieces have names of their own.
+    Pieces,
+    /// One of them, and its bytes.
+    Piece(P, usize),
+}
+
+impl<P> Content<P> {
+    fn len(&self) -> usize {
+        match self {
+            Content::Whole(content) => content.len(),
+            Content::Pieces => 0,
+            // The kernel's memory for a block is a power of two.
+            Content::Piece(_, bytes) => RECORDS + bytes.next_power_of_two().max(LEAST),
+        }
+    }
+}
+
+struct Entry<P> {
     stamp: Stamp,
-    content: Arc<[u8]>,
+    content: Content<P>,
     /// When the file was found in that state.
     sure: Option<Moment>,
     /// Whether it was asked for since it was last looked at.
@@ -60,22 +90,22 @@ struct Entry {
 pub struct Kept {
     /// The state.
     pub stamp: Stamp,
-    /// The content.
-    pub content: Arc<[u8]>,
+    /// The content; `None` of a file of which pieces may be kept.
+    pub content: Option<Arc<[u8]>>,
     /// Whether the file is in that state; else only who finds it so may use the content.
     pub sure: bool,
 }
 
-/// The contents, by names.
-pub struct Cache {
-    entries: BTreeMap<Arc<str>, Entry>,
+/// The contents, by names. `P`: a piece of a large file.
+pub struct Cache<P> {
+    entries: BTreeMap<Arc<str>, Entry<P>>,
     /// The names of all of them, once each: the next to be looked at when room is needed first.
     queue: VecDeque<Arc<str>>,
     bytes: usize,
     most: usize,
 }
 
-impl core::fmt::Debug for Cache {
+impl<P> core::fmt::Debug for Cache<P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Cache({} of {} bytes)", self.bytes, self.most)
     }
@@ -87,15 +117,20 @@ pub fn packed(path: &str) -> String {
     alloc::format!("{path}\0gzip")
 }
 
-fn cost(name: &str, content: &[u8]) -> usize {
+/// The name of a piece of a file.
+fn piece(path: &str, number: u64) -> String {
+    alloc::format!("{path}\0{number}")
+}
+
+fn cost<P>(name: &str, content: &Content<P>) -> usize {
     // A name stands once, and is pointed to twice.
     BESIDE + name.len() + content.len()
 }
 
-impl Cache {
+impl<P> Cache<P> {
     /// An empty one, of at most so many bytes.
     #[must_use]
-    pub const fn new(most: usize) -> Cache {
+    pub const fn new(most: usize) -> Cache<P> {
         Cache {
             entries: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -116,17 +151,28 @@ impl Cache {
         bytes <= self.largest() as u64
     }
 
+    /// Whether pieces of a file of so many bytes may be kept.
+    #[must_use]
+    pub fn takes_pieces(&self, bytes: u64) -> bool {
+        let file = LARGEST as u64 + 1..=self.most as u64 / FILE_PART;
+        // With their names.
+        file.contains(&bytes) && self.largest() as u64 >= 2 * PIECE
+    }
+
     fn largest(&self) -> usize {
         LARGEST.min(self.most / PART)
     }
 
-    /// The content that is kept under a name. `moment`: since when nothing has changed.
-    pub fn look(&mut self, name: &str, moment: Option<Moment>) -> Option<Kept> {
-        let entry = self.entries.get_mut(name)?;
+    /// What is kept under a file's path. `moment`: since when nothing has changed.
+    pub fn look(&mut self, path: &str, moment: Option<Moment>) -> Option<Kept> {
+        let entry = self.entries.get_mut(path)?;
         entry.used = true;
         Some(Kept {
             stamp: entry.stamp,
-            content: Arc::clone(&entry.content),
+            content: match &entry.content {
+                Content::Whole(content) => Some(Arc::clone(content)),
+                Content::Pieces | Content::Piece(..) => None,
+            },
             sure: moment.is_some() && entry.sure == moment,
         })
     }
@@ -142,17 +188,51 @@ impl Cache {
 
     /// The content of a file that is as `stamp` says.
     pub fn find(&mut self, name: &str, stamp: &Stamp) -> Option<Arc<[u8]>> {
+        match self.entry(name, stamp)? {
+            Content::Whole(content) => Some(Arc::clone(content)),
+            Content::Pieces | Content::Piece(..) => None,
+        }
+    }
+
+    /// A piece of a file that is as `stamp` says.
+    pub fn find_piece(&mut self, path: &str, number: u64, stamp: &Stamp) -> Option<&mut P> {
+        match self.entry(&piece(path, number), stamp)? {
+            Content::Piece(piece, _) => Some(piece),
+            Content::Whole(_) | Content::Pieces => None,
+        }
+    }
+
+    fn entry(&mut self, name: &str, stamp: &Stamp) -> Option<&mut Content<P>> {
         let entry = self.entries.get_mut(name)?;
         if entry.stamp != *stamp {
             return None;
         }
         entry.used = true;
-        Some(Arc::clone(&entry.content))
+        Some(&mut entry.content)
     }
 
     /// Keeps a content in the place of what was kept under its name. Others make room, those first
     /// that nobody has asked for.
     pub fn keep(&mut self, name: &str, stamp: Stamp, content: Arc<[u8]>) {
+        self.add(name, stamp, Content::Whole(content));
+    }
+
+    /// Keeps in mind that a file in this state [has pieces](Cache::takes_pieces), if it is not known.
+    pub fn keep_pieces(&mut self, path: &str, stamp: Stamp) {
+        let known = self.entries.get(path);
+        let known = known.is_some_and(|e| matches!(e.content, Content::Pieces) && e.stamp == stamp);
+        if !known {
+            self.add(path, stamp, Content::Pieces);
+        }
+    }
+
+    /// Keeps a piece, of so many bytes, of such a file, in the place of what was kept of it.
+    pub fn keep_piece(&mut self, path: &str, number: u64, stamp: Stamp, kept: P, bytes: usize) {
+        self.keep_pieces(path, stamp);
+        self.add(&piece(path, number), stamp, Content::Piece(kept, bytes));
+    }
+
+    fn add(&mut self, name: &str, stamp: Stamp, content: Content<P>) {
         let added = cost(name, &content);
         if added > self.largest() {
             return;
@@ -218,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_content_is_that_of_the_state_that_is_asked_for() {
-        let mut cache = Cache::new(MOST);
+        let mut cache = Cache::<u32>::new(MOST);
         let now = stamp(1, 7);
         assert!(cache.look("a", None).is_none() && cache.find("a", &now).is_none());
         cache.keep("a", now, b"content".as_slice().into());
@@ -226,7 +306,7 @@ mod tests {
         let content: Arc<[u8]> = b"content".as_slice().into();
         let kept = Kept {
             stamp: now,
-            content,
+            content: Some(content),
             sure: false,
         };
         assert_eq!(cache.look("a", None), Some(kept));
@@ -247,9 +327,9 @@ mod tests {
 
     #[test]
     fn a_content_is_sure_in_the_moment_in_which_its_file_was_found() {
-        let mut cache = Cache::new(MOST);
+        let mut cache = Cache::<u32>::new(MOST);
         let [first, second] = [Moment::unique(), Moment::unique()];
-        let sure = |cache: &mut Cache, moment| cache.look("a", moment).map(|kept| kept.sure);
+        let sure = |cache: &mut Cache<u32>, moment| cache.look("a", moment).map(|kept| kept.sure);
         cache.confirm("a", &stamp(1, 7), first);
         assert_eq!(sure(&mut cache, Some(first)), None);
         cache.keep("a", stamp(1, 7), b"content".as_slice().into());
@@ -285,7 +365,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_what_is_used_stays() {
-        let mut cache = Cache::new(MOST);
+        let mut cache = Cache::<u32>::new(MOST);
         let content: Arc<[u8]> = vec![0; 1000].into();
         cache.keep("wanted", stamp(0, 1), Arc::clone(&content));
         for number in 1..10_000 {
@@ -295,14 +375,14 @@ mod tests {
             assert_eq!(cache.queue.len(), cache.entries.len());
         }
         assert!(cache.entries.len() > MOST / 1500);
-        let reckoned = |(name, entry): (&Arc<str>, &Entry)| cost(name, &entry.content);
+        let reckoned = |(name, entry): (&Arc<str>, &Entry<u32>)| cost(name, &entry.content);
         let sum: usize = cache.entries.iter().map(reckoned).sum();
         assert_eq!(sum, cache.bytes);
     }
 
     #[test]
     fn the_same_file_again_and_again_takes_one_place() {
-        let mut cache = Cache::new(MOST);
+        let mut cache = Cache::<u32>::new(MOST);
         for changed in 0..1000 {
             let len = 100 + changed as usize % 7;
             cache.keep("a", stamp(1, changed), vec![0; len].into());
@@ -312,14 +392,65 @@ mod tests {
     }
 
     #[test]
+    fn pieces_are_those_of_the_state_that_is_asked_for_and_make_way_one_by_one() {
+        let mut cache = Cache::<u32>::new(8 << 20);
+        let (now, later) = (stamp(1, 7), stamp(1, 8));
+        for number in 0..4 {
+            cache.keep_piece("a", number, now, number as u32, PIECE as usize);
+        }
+        assert_eq!(cache.count(), (5, cache.bytes));
+        assert!(cache.bytes >= 4 * PIECE as usize && cache.find("a", &now).is_none());
+        assert_eq!(cache.find_piece("a", 3, &now), Some(&mut 3));
+        assert!(
+            cache.find_piece("a", 4, &now).is_none() && cache.find_piece("a", 3, &later).is_none()
+        );
+        let moment = Moment::unique();
+        cache.confirm("a", &now, moment);
+        let known = |cache: &mut Cache<u32>| cache.look("a", Some(moment));
+        let kept = |stamp, sure| Kept {
+            stamp,
+            content: None,
+            sure,
+        };
+        assert_eq!(known(&mut cache), Some(kept(now, true)));
+        // A further piece leaves that as it is, one of another state does not.
+        cache.keep_piece("a", 4, now, 4, 100);
+        assert_eq!(known(&mut cache), Some(kept(now, true)));
+        cache.keep_piece("a", 0, later, 5, 100);
+        assert_eq!(known(&mut cache), Some(kept(later, false)));
+        assert_eq!(cache.find_piece("a", 0, &later), Some(&mut 5));
+        assert!(cache.find_piece("a", 0, &now).is_none());
+        for number in 0..1000 {
+            cache.keep_piece("b", number, now, 0, PIECE as usize);
+            assert!(cache.find_piece("a", 0, &later).is_some(), "{number}");
+            assert!(cache.bytes <= 8 << 20);
+        }
+        assert!(cache.find_piece("a", 1, &now).is_none());
+    }
+
+    #[test]
+    fn pieces_are_of_files_that_are_too_large_for_one_content_and_not_for_all() {
+        for most in [8 << 20, 64 << 20] {
+            let cache = Cache::<u32>::new(most);
+            let largest = most as u64 / 8;
+            assert!(cache.takes_pieces(largest) && cache.takes_pieces((256 << 10) + 1));
+            assert!(!cache.takes_pieces(largest + 1) && !cache.takes_pieces(256 << 10));
+            assert!(!cache.takes((256 << 10) + 1));
+        }
+        for most in [0, 4 << 20] {
+            assert!(!Cache::<u32>::new(most).takes_pieces(300 << 10), "{most}");
+        }
+    }
+
+    #[test]
     fn what_is_too_large_and_a_cache_of_nothing_keep_nothing() {
-        let mut cache = Cache::new(MOST);
+        let mut cache = Cache::<u32>::new(MOST);
         assert!(cache.takes(MOST as u64 / 64) && !cache.takes(MOST as u64 / 64 + 1));
         cache.keep("a", stamp(1, 1), vec![0; MOST / 64].into());
         assert!(cache.look("a", None).is_none());
-        let largest = Cache::new(64 << 20);
+        let largest = Cache::<u32>::new(64 << 20);
         assert!(largest.takes(256 << 10) && !largest.takes((256 << 10) + 1));
-        let mut none = Cache::new(0);
+        let mut none = Cache::<u32>::new(0);
         none.keep("a", stamp(1, 1), vec![].into());
         assert!(none.look("a", None).is_none() && !none.takes(1));
     }

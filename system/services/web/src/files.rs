@@ -6,6 +6,7 @@
 //! it would tell of any change, of which nothing has come (`root.rs`).
 
 use crate::connection::Talk;
+use crate::pieces::Pieces;
 use crate::root::Root;
 use crate::wire::Lost;
 use alloc::sync::Arc;
@@ -22,8 +23,6 @@ use web::{date, kinds};
 
 /// The name of a directory's own page.
 const INDEX: &str = "index.html";
-/// The blocks in which files are read.
-const PIECE: u64 = 64 << 10;
 /// The stack of a thread that packs: its tables may lie there while they are made.
 const STACK: usize = 512 << 10;
 const NANOS: u64 = 1_000_000_000;
@@ -33,6 +32,8 @@ enum Content {
     File(File),
     /// A copy of it, as it is now.
     Kept(Arc<[u8]>),
+    /// Pieces of it, as it is now, may be kept; it is not open.
+    Pieces,
 }
 
 /// A file that was found.
@@ -43,7 +44,7 @@ struct Found {
     content: Content,
 }
 
-fn stamp(attributes: &FileAttributes) -> Stamp {
+pub fn stamp(attributes: &FileAttributes) -> Stamp {
     Stamp {
         id: attributes.id,
         bytes: attributes.bytes,
@@ -141,7 +142,8 @@ fn look(talk: &mut Talk<'_>, target: &Target, asked: &mut bool) -> Result<At, Er
             known
         };
         if as_it_was {
-            let (stamp, content) = (kept.stamp, Content::Kept(kept.content));
+            let content = kept.content.map_or(Content::Pieces, Content::Kept);
+            let stamp = kept.stamp;
             return Ok(At::File(Found {
                 path,
                 stamp,
@@ -276,16 +278,25 @@ fn send(
             let part = content.get(from as usize..to as usize).ok_or(Lost::Gone)?;
             send_bytes(talk, part)
         }
-        Content::File(file) => send_file(talk, file, from, to),
+        Content::File(file) => {
+            let pieces = Pieces::new(talk.server, found.path, found.stamp, Some(file));
+            send_file(talk, pieces, from, to)
+        }
+        Content::Pieces => {
+            let pieces = Pieces::new(talk.server, found.path, found.stamp, None);
+            send_file(talk, pieces, from, to)
+        }
     }
 }
 
-/// Sends a part of a file, whose blocks move uncopied from the file system to the network.
-fn send_file(talk: &mut Talk<'_>, mut file: File, from: u64, to: u64) -> Result<(), Lost> {
+/// Sends a part of a file, whose blocks move uncopied from the file system to the network, or from memory.
+fn send_file(talk: &mut Talk<'_>, mut pieces: Pieces, from: u64, to: u64) -> Result<(), Lost> {
     let mut at = from;
     // The head and a small file go in one block, into which the file system reads.
     let whole = usize::try_from(to - from).unwrap_or(usize::MAX);
-    if let Some((block, start)) = talk.wire.begin_block(whole)? {
+    if let Some(file) = pieces.unkept()
+        && let Some((block, start)) = talk.wire.begin_block(whole)?
+    {
         let part = start..block.len();
         let wanted = part.len();
         let begin = talk.trace.now();
@@ -299,12 +310,7 @@ fn send_file(talk: &mut Talk<'_>, mut file: File, from: u64, to: u64) -> Result<
         return talk.wire.settle(talk.pace, to - from);
     }
     while at < to {
-        let piece = (to - at).min(PIECE);
-        // A file that has become shorter meanwhile: the client learns that a part is missing.
-        let begin = talk.trace.now();
-        let read = file.read_block(at, piece as usize);
-        talk.trace.file("read", begin, None, read.as_ref().err());
-        let block = read?.ok_or(Lost::Gone)?;
+        let block = pieces.next(talk, at, to)?;
         at += block.len() as u64;
         talk.wire.push(block)?;
         talk.wire.settle(talk.pace, at - from)?;
@@ -342,6 +348,8 @@ fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
             talk.trace.file("read", begin, None, read.as_ref().err());
             (read.ok()? == content.len()).then(|| content.into())?
         }
+        // Of what may be packed there are no pieces.
+        Content::Pieces => return None,
     };
     let _one = talk.server.packing.lock();
     let pack = move || Packer::default().pack(&content);

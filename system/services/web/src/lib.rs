@@ -21,5 +21,6 @@ pub mod head;
 pub mod kinds;
 pub mod pace;
 pub mod packed;
+pub mod places;
 pub mod requests;
 pub mod target;

@@ -20,6 +20,7 @@ mod control;
 mod exchange;
 mod files;
 mod grants;
+mod pieces;
 mod pool;
 mod root;
 mod server;

@@ -1,6 +1,7 @@
 //! What all connections share, and the loop that takes them. Each has a thread of its own.
 
 use crate::connection;
+use crate::pieces::Piece;
 use crate::pool::Pool;
 use crate::root::Watch;
 use crate::slots::Slots;
@@ -46,8 +47,8 @@ pub struct Server {
     pub pools: Vec<Pool>,
     /// Held by who packs: its tables are large, so that one does at a time.
     pub packing: Mutex<()>,
-    /// Small files that were asked for.
-    pub cache: Mutex<Cache>,
+    /// Files that were asked for.
+    pub cache: Mutex<Cache<Piece>>,
     /// The channel over which the file system tells of changes to them.
     pub watch: Watch,
     /// On their way to a collector, if one is named.
@@ -71,12 +72,7 @@ impl Server {
         let spans = config.spans.as_ref();
         let spans = spans.map(|url| Spans::new(url, &mut names)).transpose()?;
         Ok(Server {
-            // Whoever waits for a connection holds a place for it.
-            slots: Slots::new(
-                config
-                    .connections
-                    .max(1 + usize::from(config.listen.is_some())),
-            )?,
+            slots: Slots::new(config.connections)?,
             pools,
             packing: Mutex::new(()),
             cache: Mutex::new(Cache::new(config.cache)),
@@ -225,24 +221,19 @@ fn accept_of(
 /// Takes connections until the network has gone.
 fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
     loop {
-        let slot = server.slots.take();
         let (connection, from) = match listener.accept() {
             Ok(accepted) => accepted,
-            Err(error) => {
-                server.slots.free(slot);
-                if error == Error::Closed {
-                    return error;
-                }
+            Err(Error::Closed) => return Error::Closed,
+            Err(_) => {
                 thread::sleep(FIRST);
                 continue;
             }
         };
         server.accepted.fetch_add(1, Ordering::Relaxed);
-        if !server.slots.admit(slot, from.ip()) {
-            // All that it has are served: the connection is closed.
-            server.slots.free(slot);
+        // One that is to have no place is closed.
+        let Some(slot) = server.slots.admit(from.ip()) else {
             continue;
-        }
+        };
         let shared = Arc::clone(server);
         let run = move || {
             if !shared.is_stopping() {

@@ -62,6 +62,7 @@ pub fn check(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Erro
     large(names, port, tally)?;
     packed(names, port, tally, &whole)?;
     changed(names, port, tally)?;
+    pieces(names, port, tally)?;
     parts(names, port, tally, &whole)
 }
 
@@ -166,6 +167,51 @@ fn changed(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error>
         root.remove(&format!("changed/{name}"))?;
     }
     root.remove_directory("changed")
+}
+
+/// Bytes of a file of which pieces are kept, and a part that begins and ends within two of them.
+const BYTES: usize = 300_000;
+const WITHIN: core::ops::RangeInclusive<usize> = 65_000..=200_000;
+
+/// The same of a file of which pieces are kept: it is whole, and so are its parts, and after a change it is as it
+/// is then.
+fn pieces(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
+    const NAME: &str = "pieces.bin";
+    let mut content: Vec<u8> = (0..BYTES).map(|at| (at / 1000) as u8).collect();
+    let mut root = Directory::open(names, ROOT)?;
+    let mut file = root.open_with(NAME, Options::create_new())?;
+    file.write_at(0, &content)?;
+    thread::sleep(SETTLED);
+    let mut client = Client::open(names, port)?;
+    let mut get = |headers: &str| -> Result<Answer, Error> {
+        let text = format!("GET /{NAME} HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+        client.send(text.as_bytes())?;
+        Ok(client.answer(false))
+    };
+    let range = format!("Range: bytes={}-{}\r\n", WITHIN.start(), WITHIN.end());
+    for _ in 0..TIMES {
+        let whole = get("")?;
+        let good = whole.status == 200 && whole.whole && whole.body == content;
+        tally.is("a file in pieces", good, &whole);
+        let part = get(&range)?;
+        let good = part.status == 206 && part.body == content[WITHIN];
+        tally.is("a part of a file in pieces", good, &part);
+        thread::sleep(PAUSE);
+    }
+    for at in [70_000, BYTES - 1] {
+        content[at] ^= 0xff;
+        file.write_at(at as u64, &content[at..=at])?;
+        let now = get("")?;
+        tally.is("a piece that was written", now.body == content, &now);
+    }
+    content.truncate(100_000);
+    file.set_size(content.len() as u64)?;
+    let now = get("")?;
+    tally.is("fewer pieces", now.body == content, &now);
+    root.remove(NAME)?;
+    let now = get("")?;
+    tally.is("no pieces any more", now.status == 404, &now);
+    Ok(())
 }
 
 fn packed(names: &mut Names, port: u16, tally: &mut Tally, whole: &Answer) -> Result<(), Error> {

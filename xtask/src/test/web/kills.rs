@@ -51,11 +51,12 @@ pub fn check(run: &Run, machine: Machine, times: u32, report: &mut Report) -> Re
     } else {
         lines += "; echo > /4";
     }
+    // The server keeps files that were not changed for two seconds: those before the first count as those behind it.
     let script = format!(
         "format --force /dev/disk0 && mount /dev/disk0 /; mkdir /web\n\
          cp /boot/notes.txt /web; cp /boot/bin/shell /web; cp /boot/web.conf /1; {lines}\n\
          echo mount /try web-try memory 4M at-once 8 > /2; cat /1 /2 /3 /4 > /web.conf; sync /\n\
-         httpd; webstorm {times} {port} 10.0.0.1{more}; sleep 1\n\
+         sleep 3; httpd; webstorm {times} {port} 10.0.0.1{more}; sleep 1\n\
          umount / && check /dev/disk0\n"
     );
     let began = Instant::now();
