@@ -2,6 +2,7 @@
 //! `sing run` as a person would.
 
 mod components;
+mod descriptors;
 mod kept;
 
 use super::tcp::free_port;
@@ -34,11 +35,10 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 23] = [
+    let all: [(&str, Test); 22] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
-        ("many open files", many_files),
         ("the version before", unstable),
         ("a function without a name", unnamed),
         ("deep calls", deep),
@@ -62,6 +62,17 @@ pub fn check(run: &Run) -> Result<Report> {
     for (name, test) in all.into_iter().filter(|(name, _)| run.wants(name)) {
         let outcome = test(&machine).map_err(|e| format!("{e:#}"));
         report.count(name, outcome);
+    }
+    if run.wants(descriptors::MANY) {
+        match descriptors::enough() {
+            Ok(()) => {
+                let outcome = descriptors::many(&machine).map_err(|e| format!("{e:#}"));
+                report.count(descriptors::MANY, outcome);
+            }
+            Err(reason) => report
+                .skipped
+                .push(format!("{}: {reason}", descriptors::MANY)),
+        }
     }
     if run.wants(components::BOTH) {
         match components::target() {
@@ -200,14 +211,6 @@ fn directory(machine: &Ordinary<'_>) -> Result<()> {
     says(&output, "--dir /no/such: there is no such directory")
 }
 
-/// A program has as many files open as it has descriptors: it is the only one in its system.
-fn many_files(machine: &Ordinary<'_>) -> Result<()> {
-    let shared = machine.folder.join("shared");
-    files::write(&shared.join("in.txt"), "of the host\n")?;
-    let option = format!("{}::/", shared.display());
-    is(&machine.run(&["--dir", &option], "many", &[], b"")?, 0, b"")
-}
-
 /// A program that imports the functions of the version before preview 1 gets those.
 fn unstable(machine: &Ordinary<'_>) -> Result<()> {
     let shared = machine.folder.join("shared");
@@ -319,7 +322,7 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
     is(&output, 1, b"")?;
     says(
         &output,
-        "wasi_snapshot_preview1.sock_open: there is no such function here",
+        "wasi_snapshot_preview1: a function (sock_open); only WasmEdge has such",
     )?;
     says(&output, "env: a function (jump)")?;
     // The module is the option's value, and without one a project is run.
