@@ -9,6 +9,7 @@ use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 use sing_image::plan::{Plan, Programs};
+use sing_image::shown::Shown;
 use sing_image::system::{BIN, Channel, End, PLAN, SystemImage, SystemManifest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -234,7 +235,12 @@ pub fn pack(
     encode(manifest, &files).map_err(|e| vec![e])
 }
 
-/// The same, for a file that is mapped when the system starts.
+/// What does not fit together, in one line for people: it has names of who knows whose programs.
+pub fn in_a_line(problems: &[String]) -> String {
+    Shown(problems.join("; ")).to_string()
+}
+
+/// The same as [`pack`], for a file that is mapped when the system starts.
 pub fn pack_for_mapping(
     manifest: &SystemManifest,
     files: Vec<(String, Vec<u8>)>,
@@ -450,4 +456,19 @@ fn stands_for(contract: Known<'_>, declared: &StartupEndpoint, image: &Image<'_>
     let (contract, identity) = contract;
     // A new channel is in the first state; a declaration of another state is reported separately.
     contract.stands_for(identity, wanted, wanted_identity, declared.side, (0, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_in_a_line_are_one_line_that_no_terminal_obeys() {
+        let problems = [
+            "/bin/a\nsing: all is well: no module".into(),
+            "\u{1b}[2J".into(),
+        ];
+        let said = "/bin/a\\nsing: all is well: no module; \\u{1b}[2J";
+        assert_eq!(in_a_line(&problems), said);
+    }
 }

@@ -112,3 +112,40 @@ fn what_does_not_work_is_refused_with_its_reason() {
     done(&at, "create image 1M --force");
     assert_eq!(done(&at, "ls image"), "");
 }
+
+/// Names that a terminal would obey are shown so that they can be given back; JSON has them as they are.
+#[test]
+fn whatever_is_listed_can_be_named() {
+    let at = folder("disk-names");
+    fs::write(at.join("small"), "hello").unwrap();
+    done(&at, "create image 1M --label a\u{9b}b");
+    done(&at, "mkdir image /\\u{1b}[2J\\n");
+    done(&at, "put image small /\\u{1b}[2J\\n/\\u{202e}exe\\\\n");
+    assert_eq!(done(&at, "ls image"), "   directory  \\u{1b}[2J\\n/\n");
+    let listed = done(&at, "ls image /\\u{1b}[2J\\n");
+    assert_eq!(listed, "           5  \\u{202e}exe\\\\n\n");
+    let json = done(&at, "ls --json image /\\u{1b}[2J\\n");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let file = serde_json::json!({"name": "\u{202e}exe\\n", "kind": "file", "bytes": 5});
+    assert_eq!(json, serde_json::json!([file]));
+    assert_eq!(
+        done(&at, "get image /\\u{1b}[2J\\n/\\u{202e}exe\\\\n -"),
+        "hello"
+    );
+    assert!(done(&at, "df image").contains("label     a\\u{9b}b\n"));
+    refused(
+        &at,
+        "rm image /\\u{1b}[2J\\n",
+        "/\\u{1b}[2J\\n: the directory is not empty",
+    );
+    let mistyped = disk(&at, "rm image /a\\x");
+    let said = String::from_utf8_lossy(&mistyped.stderr);
+    assert_eq!(mistyped.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("/a\\\\x: a backslash begins an escape"),
+        "{said}"
+    );
+    done(&at, "rm image /\\u{1b}[2J\\n/\\u{202e}exe\\\\n");
+    done(&at, "rm image /\\u{1b}[2J\\n");
+    assert_eq!(done(&at, "ls image"), "");
+}

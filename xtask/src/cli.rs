@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
 use crate::web::Web;
-use crate::{bench, doc, fresh, fuzz, iso, programs, run, soak, test, wasi, wast};
+use crate::{bench, doc, fresh, fuzz, iso, programs, run, soak, test, wasi, wasi_testsuite, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -53,6 +53,8 @@ usage: cargo xtask COMMAND
       --list shows the parts, or the tests with the word in the name, and runs none
   test fresh-machine [--only WORD] [--tests FILTER | --run-only] [--rustup] [--keep]
       runs `cargo xtask run` and `cargo xtask test` in bare roots of Debian or Ubuntu (as root; takes hours)
+  wasi-testsuite DIR...
+      runs the test programs of the WASI subgroup that are built below these folders by `sing run`
   wast PATH...
       runs .wast files (or folders of them) through verifier, compiler and hosted kernel, in both memory modes
   fuzz abi [--seed N] [--time SECONDS | --rounds N] [--machine hosted|pc|microvm|q35] [--memory guard|explicit]
@@ -122,6 +124,8 @@ pub enum Command {
     Programs(programs::Request),
     /// Measure.
     Bench(bench::Request),
+    /// Run the test programs of WASI.
+    WasiTestsuite(Vec<String>),
     /// Run the WebAssembly test suite.
     Wast(Vec<String>),
     /// Fuzz.
@@ -145,6 +149,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
             "soak" => parse_soak(parser),
+            "wasi-testsuite" => Ok(Command::WasiTestsuite(rest(&mut parser)?)),
             "wast" => {
                 let paths: Vec<String> = rest(&mut parser)?;
                 if paths.is_empty() {
@@ -486,6 +491,7 @@ pub fn execute(command: Command) -> Result<u8> {
         Command::Wasi => wasi::run(),
         Command::Programs(request) => programs::run(&request),
         Command::Bench(request) => bench::run(&request),
+        Command::WasiTestsuite(folders) => wasi_testsuite::run(&folders),
         Command::Wast(paths) => wast::run(&paths),
         Command::Fuzz(request) => fuzz::run(&request),
         Command::Soak(request) => soak::run(&request),

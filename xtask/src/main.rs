@@ -52,6 +52,7 @@ mod test;
 mod toolchain;
 mod walk;
 mod wasi;
+mod wasi_testsuite;
 mod wast;
 mod web;
 

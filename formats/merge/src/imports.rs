@@ -19,6 +19,10 @@ pub(crate) const NAMED: usize = 100;
 /// Why a function cannot be had that a version of WASI has not.
 const NOT_HERE: &str = "there is no such function here";
 
+/// How the names of WASI's functions of sockets begin. Preview 1 has four, for a socket that a program is given; the
+/// others are WasmEdge's.
+const SOCKETS: &str = "sock_";
+
 /// The modules of places that a dynamic linker gives.
 const DYNAMIC: [&str; 2] = ["GOT.mem", "GOT.func"];
 
@@ -68,6 +72,7 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
     let mut found = Vec::new();
     let mut wrong = Vec::new();
     let mut foreign = BTreeMap::<&str, Vec<&str>>::new();
+    let mut sockets = BTreeMap::<&str, Vec<&str>>::new();
     // A module may import a function under several names.
     let mut lacks = BTreeMap::<(&str, &str), BTreeSet<&str>>::new();
     // Places of data and functions of other libraries, which a program that is linked dynamically imports.
@@ -86,6 +91,12 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
             // The adapter's other names, which have these signs, are those of interfaces and versions.
             Wanted::Preview1(name) | Wanted::Unstable(name) if name.contains(['#', '-']) => {
                 Err(NOT_HERE.into())
+            }
+            Wanted::Preview1(name) | Wanted::Unstable(name)
+                if name.starts_with(SOCKETS) && adapter.exported(name).is_none() =>
+            {
+                sockets.entry(import.module).or_default().push(name);
+                continue;
             }
             Wanted::Preview1(name) => one(program, adapter, import, name),
             Wanted::Unstable(name) => {
@@ -115,9 +126,11 @@ pub(crate) fn of_program(program: &Program<'_>, adapter: &Parts<'_>) -> Result<V
     let things = |lists: usize| wrong.len() + places + lists;
     let count = things(
         foreign.values().map(Vec::len).sum::<usize>()
+            + sockets.values().map(Vec::len).sum::<usize>()
             + lacks.values().map(BTreeSet::len).sum::<usize>(),
     );
-    wrong.extend(foreign.iter().map(|(module, names)| lacking(module, names)));
+    let lists = sockets.iter().chain(&foreign);
+    wrong.extend(lists.map(|(module, names)| lacking(module, names)));
     if places > 0 {
         wrong.push(format!(
             "{}: {places} globals; the program is made to be linked with others when it starts: link it statically",
@@ -153,7 +166,17 @@ fn lacking(module: &str, names: &[&str]) -> String {
         n if n <= SHOWN => ("functions", String::new()),
         n => ("functions", format!(" and {} more", n - SHOWN)),
     };
-    let wants = if module.starts_with("sing_v") || module.starts_with("contract:") {
+    let wants = if WASI.contains(&module) {
+        "only WasmEdge has such: a program of WASI preview 1 opens no sockets; one that serves is given the socket \
+         that listens (`sing run --tcplisten`), and takes connections by sock_accept"
+    } else if module.starts_with("wasmedge_")
+        || module.starts_with("wasi_ephemeral_")
+        || module == "wasi_nn"
+    {
+        "an extension of WasmEdge and others, which is no part of WASI preview 1: build the program without it"
+    } else if module.starts_with("wasix_") {
+        "the program was made for Wasmer (WASIX): build it for WASI preview 1 (wasm32-wasip1)"
+    } else if module.starts_with("sing_v") || module.starts_with("contract:") {
         "a program of this system imports them: `sing build` or `sing image --bin` puts it into one"
     } else if module.starts_with("wasi:") {
         "a module imports them by the names of WASI 0.2: make a component of it (wasm32-wasip2)"

@@ -110,6 +110,15 @@ impl<'a> Parts<'a> {
         (found.kind == wp::ExternalKind::Func).then_some(found.index)
     }
 
+    /// Whether it has segments that are written when it is instantiated. Its own code writes those of other
+    /// kinds, and cannot run before.
+    pub(crate) fn writes_segments(&self) -> bool {
+        let mut data = self.data.clone().into_iter().flatten().flatten();
+        let mut elements = self.elements.clone().into_iter().flatten().flatten();
+        data.any(|data| matches!(data.kind, wp::DataKind::Active { .. }))
+            || elements.any(|segment| matches!(segment.kind, wp::ElementKind::Active { .. }))
+    }
+
     /// The number of functions that it defines itself.
     pub(crate) fn defined(&self) -> u32 {
         count(self.bodies.len())

@@ -270,7 +270,7 @@ fn what_the_adapter_lacks_is_named_all_at_once() {
     let text = refusal(
         r#"(module
             (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
-            (import "wasi_snapshot_preview1" "sock_open" (func (param i32)))
+            (import "wasi_snapshot_preview1" "fd_open" (func (param i32)))
             (import "wasi_snapshot_preview1" "proc_exit" (func (param i64)))
             (import "wasi_snapshot_preview1" "sip_main" (func (result i32)))
             (import "env" "emscripten_run" (func))
@@ -281,12 +281,42 @@ fn what_the_adapter_lacks_is_named_all_at_once() {
     assert_eq!(
         text,
         "imports 5 things that this system does not have:\n  \
-        wasi_snapshot_preview1.sock_open: there is no such function here\n  \
+        wasi_snapshot_preview1.fd_open: there is no such function here\n  \
         wasi_snapshot_preview1.proc_exit: is imported as (func (param i64)), where the function here is (func (param i32))\n  \
         wasi_snapshot_preview1.sip_main: there is no such function here\n  \
         env.memory: a program brings its own memory (link without --import-memory)\n  \
         env: a function (emscripten_run); the program was made for JavaScript, by emscripten: link it with \
         -sSTANDALONE_WASM, or use the WASI SDK"
+    );
+}
+
+/// What only other engines have is said once for all functions of a kind, with the engine and the way out.
+#[test]
+fn extensions_of_other_engines_are_named() {
+    let text = refusal(
+        r#"(module
+            (import "wasi_snapshot_preview1" "sock_open" (func (param i32)))
+            (import "wasi_snapshot_preview1" "sock_bind" (func (param i32)))
+            (import "wasi_snapshot_preview1" "sock_connect" (func (param i32)))
+            (import "wasi_snapshot_preview1" "sock_getaddrinfo" (func (param i32)))
+            (import "wasmedge_httpsreq" "wasmedge_httpsreq_send_data" (func))
+            (import "wasi_ephemeral_nn" "load" (func))
+            (import "wasix_32v1" "proc_fork" (func))
+            (func (export "_start")))"#,
+        ADAPTER,
+    );
+    assert_eq!(
+        text,
+        "imports 7 things that this system does not have:\n  \
+        wasi_snapshot_preview1: functions (sock_open, sock_bind, sock_connect and 1 more); only WasmEdge has such: a \
+        program of WASI preview 1 opens no sockets; one that serves is given the socket that listens (`sing run \
+        --tcplisten`), and takes connections by sock_accept\n  \
+        wasi_ephemeral_nn: a function (load); an extension of WasmEdge and others, which is no part of WASI preview 1: \
+        build the program without it\n  \
+        wasix_32v1: a function (proc_fork); the program was made for Wasmer (WASIX): build it for WASI preview 1 \
+        (wasm32-wasip1)\n  \
+        wasmedge_httpsreq: a function (wasmedge_httpsreq_send_data); an extension of WasmEdge and others, which is no \
+        part of WASI preview 1: build the program without it"
     );
 }
 

@@ -1,6 +1,7 @@
 //! File systems whose checksums are right and whose records lie: a check finds each lie, and no
 //! operation panics over it or goes on for ever.
 
+mod steps;
 mod told;
 
 use crate::disk::{Disk, DiskFault};

@@ -466,6 +466,7 @@ impl<D: Disk> Store<D> {
         self.put_node(id, &node);
         if node.links == 0 {
             self.meta.put(&key(tag::TIDY, id.0), &[]);
+            self.tidying.added();
         }
         Ok(())
     }

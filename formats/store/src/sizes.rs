@@ -13,14 +13,32 @@ use crate::region::write_bytes;
 use crate::store::Store;
 use crate::types::*;
 use alloc::vec;
+use alloc::vec::Vec;
 use core::ops::Bound;
 
 /// Records that a step of tidying changes at most, about.
 const STEP: u64 = 64;
 /// The same, if there is hardly any room for metadata.
 const SMALL_STEP: u64 = 2;
-/// Nodes that a call of tidy looks at.
-const MOST_LOOKS: usize = 1024;
+/// Records that a call of tidy looks at.
+pub(crate) const MOST_LOOKS: usize = 1024;
+
+/// How far tidying has come: it goes through all records, over as many calls as that takes, and again until
+/// nothing is left to do.
+#[derive(Debug, Default)]
+pub(crate) struct Tidying {
+    /// The key behind which it goes on; empty at the beginning. A made-up one may have any length.
+    behind: Vec<u8>,
+    /// Whether something was found, or added, since it was last at the beginning.
+    again: bool,
+}
+
+impl Tidying {
+    /// There is a further record, perhaps before the one that it has come to.
+    pub fn added(&mut self) {
+        self.again = true;
+    }
+}
 
 impl<D: Disk> Store<D> {
     /// Sets the size of a file: what is beyond is lost, what is added reads as zeros. The size
@@ -50,6 +68,7 @@ impl<D: Disk> Store<D> {
             let trims = store.has_blocks_beyond(file)?;
             if trims {
                 store.meta.put(&key(tag::TIDY, file.0), &[]);
+                store.tidying.added();
             }
             Ok(trims)
         })?;
@@ -85,27 +104,29 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Gives back blocks of files that were truncated or removed, a bounded number in a call.
+    /// Gives back blocks of files that were truncated or removed, a bounded number in a call. Records that are
+    /// there for nothing, of which a made-up image may have any number, are passed over.
     pub fn tidy(&mut self) -> Result<Progress, Error> {
         self.writable()?;
         let end = key(tag::TIDY, u64::MAX);
-        let mut from = key(tag::TIDY, self.tidied).to_vec();
-        let mut wrapped = self.tidied == 0;
         for _ in 0..MOST_LOOKS {
-            let Some((found, _)) = self.meta.next(Bound::Excluded(&from), &end)? else {
-                if wrapped {
-                    break;
+            if self.tidying.behind.is_empty() {
+                self.tidying.behind = key(tag::TIDY, 0).to_vec();
+            }
+            let behind = Bound::Excluded(&self.tidying.behind[..]);
+            let Some((found, _)) = self.meta.next(behind, &end)? else {
+                self.tidying.behind.clear();
+                match core::mem::take(&mut self.tidying.again) {
+                    true => continue,
+                    false => return Ok(Progress::Done),
                 }
-                wrapped = true;
-                from = key(tag::TIDY, 0).to_vec();
-                continue;
             };
-            from = found;
+            // The next one's turn comes even if this one fails.
+            let before = core::mem::replace(&mut self.tidying.behind, found);
             // A key that is no node's is there for nothing, and a check names it.
-            let Ok(id) = Self::node_of(&from) else {
+            let Ok(id) = Self::node_of(&self.tidying.behind) else {
                 continue;
             };
-            let at = id.0;
             // Nor has a node anything that is not there.
             if self.node(id) == Err(Error::NotFound) {
                 continue;
@@ -113,15 +134,13 @@ impl<D: Disk> Store<D> {
             if self.is_kept(id)? && !self.has_blocks_beyond(id)? {
                 continue;
             }
-            // The next one's turn comes even if this one fails.
-            self.tidied = at;
+            self.tidying.again = true;
             if self.tidy_node(id)? == Progress::More {
-                self.tidied = at - 1;
+                self.tidying.behind = before;
             }
-            return Ok(Progress::More);
+            break;
         }
-        self.tidied = 0;
-        Ok(Progress::Done)
+        Ok(Progress::More)
     }
 
     /// A node without names that is still in use.

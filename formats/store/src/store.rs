@@ -8,6 +8,7 @@ use crate::meta::Meta;
 use crate::recent::Recent;
 use crate::records::{Node, State, VOLUME_KEY, key, tag};
 use crate::region::Region;
+use crate::sizes::Tidying;
 use crate::space::Space as Allocator;
 use crate::types::*;
 use alloc::collections::BTreeMap;
@@ -43,7 +44,7 @@ pub struct Store<D: Disk> {
     /// Pieces of the writes in flight.
     pub(crate) pieces: usize,
     /// Where tidying goes on.
-    pub(crate) tidied: u64,
+    pub(crate) tidying: Tidying,
     /// So many pages at least the database has to itself that it does not use.
     unused: u64,
     /// That is exact.
@@ -120,7 +121,7 @@ impl<D: Disk> Store<D> {
             limit: options.changes.min((layout.blocks / 64) as usize).max(32),
             held: BTreeMap::new(),
             pieces: 0,
-            tidied: 0,
+            tidying: Tidying::default(),
             unused: 0,
             measured: false,
             commits: u64::from(u32::MAX),

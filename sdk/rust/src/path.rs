@@ -10,6 +10,39 @@ use alloc::vec::Vec;
 /// The longest path that services take.
 pub const LONGEST: usize = 4096;
 
+/// Whether a walk follows a symbolic link that is the last part of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastLink {
+    /// It does: the path stands for what the link leads to.
+    Followed,
+    /// Only if a `/` behind it says that a directory is meant.
+    Itself,
+    /// Never, as the path stands for a name that is made, removed or given to something else. It is the walker's
+    /// caller who refuses what is no directory and has a `/` behind it.
+    Name,
+}
+
+impl LastLink {
+    /// For requests that say whether they follow a link.
+    #[must_use]
+    pub fn following(follow: bool) -> LastLink {
+        match follow {
+            true => LastLink::Followed,
+            false => LastLink::Itself,
+        }
+    }
+
+    /// Whether a link is followed. `directory`: the path says that a directory is meant.
+    #[must_use]
+    pub fn is_followed(self, directory: bool) -> bool {
+        match self {
+            LastLink::Followed => true,
+            LastLink::Itself => directory,
+            LastLink::Name => false,
+        }
+    }
+}
+
 /// The path without empty parts and without a `/` at its end; `/` is the root. `None` if it is not
 /// absolute, is too long, or has a part `.` or `..` (what they mean is the asking program's
 /// business).

@@ -167,8 +167,8 @@ impl Response {
         self
     }
 
-    /// With a header. The server refuses an answer with one that is none: a line's end within one
-    /// never begins another.
+    /// With a header whose name and value are the program's own. The server refuses an answer with one that is none:
+    /// a line's end within one never begins another. What comes from elsewhere is for [`Response::try_header`].
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Response {
         let header = format!("{name}: {value}");
@@ -176,7 +176,47 @@ impl Response {
         self.headers.push('\n');
         self
     }
+
+    /// With a header whose name or value comes from elsewhere: from the request, or from a file.
+    ///
+    /// # Errors
+    /// What no header may have in it. The answer is lost with it, so that it is not sent without the header.
+    pub fn try_header(self, name: &str, value: &str) -> Result<Response, WrongHeader> {
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        if name.is_empty() || !name.bytes().all(token) {
+            return Err(WrongHeader::Name);
+        }
+        if !value.bytes().all(|b| b == b'\t' || b >= b' ' && b != 0x7f) {
+            return Err(WrongHeader::Value);
+        }
+        Ok(self.header(name, value))
+    }
 }
+
+/// Why something is no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WrongHeader {
+    /// Its name is empty, or has other characters than letters, digits and ``!#$%&'*+-.^_`|~``.
+    Name,
+    /// Its value has a line's end or another control character, which is none but a tab.
+    Value,
+}
+
+impl fmt::Display for WrongHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WrongHeader::Name => {
+                "not the name of a header: a name has letters, digits and some signs, and no space"
+            }
+            WrongHeader::Value => {
+                "not the value of a header: it has a line's end or another control character"
+            }
+        })
+    }
+}
+
+impl core::error::Error for WrongHeader {}
 
 fn headers(bytes: &Vector<u8>) -> Vec<(String, String)> {
     let text = crate::args::into_string(bytes.block().prefix(MOST));
@@ -254,6 +294,34 @@ mod tests {
         }
         let response = Response::text("").header("a", "b: c");
         assert!(response.headers.ends_with("\na: b: c\n"));
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        use WrongHeader::{Name, Value};
+        for (name, value, outcome) in [
+            ("location", "/a?b=c d\t\u{e4}", None),
+            ("X-A_b", "", None),
+            ("", "b", Some(Name)),
+            ("a b", "c", Some(Name)),
+            ("a:", "c", Some(Name)),
+            ("a\n", "c", Some(Name)),
+            ("\u{e4}", "c", Some(Name)),
+            ("a", "b\nset-cookie: c", Some(Value)),
+            ("a", "b\r", Some(Value)),
+            ("a", "\0", Some(Value)),
+            ("a", "\u{7f}", Some(Value)),
+        ] {
+            let answer = Response::text("").try_header(name, value);
+            assert_eq!(
+                answer.as_ref().err(),
+                outcome.as_ref(),
+                "{name:?}: {value:?}"
+            );
+            if let Ok(answer) = answer {
+                assert!(answer.headers.ends_with(&format!("\n{name}: {value}\n")));
+            }
+        }
     }
 
     #[test]

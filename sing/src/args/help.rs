@@ -242,11 +242,13 @@ Exit status as of `diff`: 0 no difference, 1 differences, 2 a file does not read
         summary: "makes disk images, and works with what is in them",
         usage: "\
 sing disk create FILE SIZE [--label NAME] [--force]
-  sing disk ls FILE [PATH]; get FILE PATH TO; put FILE FROM PATH; rm FILE PATH; mkdir FILE PATH
+  sing disk ls FILE [PATH] [--json]; get FILE PATH TO; put FILE FROM PATH; rm FILE PATH; mkdir FILE PATH
   sing disk check FILE; df FILE",
         text: "\
 Makes a disk image with a file system (SIZE such as 64M), and works with what is in it. TO may be - for standard
-output; PATH a directory to put the file in. check looks for contradictions; df shows how the space is used.",
+output; PATH a directory to put the file in. In PATH, as in what ls shows, \\n, \\r, \\t and \\u{HEX} are characters that
+a terminal would obey, and \\\\ is a backslash. --json: for another program, with the names as they are. check looks for
+contradictions; df shows how the space is used.",
     },
     About {
         name: "completions",

@@ -5,15 +5,18 @@
 //! mounted, and what it contains is neither followed (symbolic links) nor trusted.
 
 mod file;
+mod names;
 mod parse;
 
 pub use parse::parse;
 
 use crate::output::{self, name_of};
 use file::ImageFile;
+use names::Name;
+use serde_json::{Value, json};
 use sing_files::standard;
-use sing_image::shown::Shown;
 use sing_store::{Entry, Error, FormatOptions, Kind, MountOptions, NodeId, Progress, ROOT, Store};
+use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,6 +43,7 @@ pub enum Request {
     Ls {
         file: PathBuf,
         path: String,
+        json: bool,
     },
     Get {
         file: PathBuf,
@@ -105,7 +109,7 @@ impl Request {
                 label,
                 force,
             } => create(file, *bytes, label, *force)?,
-            Request::Ls { file, path } => ls(file, path)?,
+            Request::Ls { file, path, json } => ls(file, path, *json)?,
             Request::Get { file, path, out } => get(file, path, out)?,
             Request::Put { file, source, path } => put(file, source, path)?,
             Request::Rm { file, path } => change(file, |image| rm(image, path))?,
@@ -122,7 +126,7 @@ fn say(error: Error) -> String {
 }
 
 fn at(path: &str) -> impl Fn(Error) -> String {
-    move |error| format!("{}: {error}", Shown(path))
+    move |error| format!("{}: {error}", Name(path))
 }
 
 fn now() -> u64 {
@@ -203,7 +207,7 @@ fn find(image: &mut Image, path: &str) -> Done<Entry> {
 /// The directory in which a path's last part is to lie, and that part.
 fn place<'a>(image: &mut Image, path: &'a str) -> Done<(NodeId, &'a str)> {
     let Some(name) = parts(path).next_back() else {
-        return Err(format!("{path}: name something below the root"));
+        return Err(format!("{}: name something below the root", Name(path)));
     };
     let above: Vec<&str> = parts(path).collect();
     let above = above[..above.len() - 1].join("/");
@@ -211,48 +215,88 @@ fn place<'a>(image: &mut Image, path: &'a str) -> Done<(NodeId, &'a str)> {
     if found.kind == Kind::Directory {
         Ok((found.node, name))
     } else {
-        Err(format!("{above}: {}", Error::NotDirectory))
+        Err(format!("{}: {}", Name(&above), Error::NotDirectory))
     }
 }
 
-fn ls(file: &Path, path: &str) -> Done {
+/// What is said of an entry: its size in bytes, and where a link leads.
+struct Listed {
+    entry: Entry,
+    bytes: u64,
+    target: Option<String>,
+}
+
+fn ls(file: &Path, path: &str, json: bool) -> Done {
     let mut image = mount(file, true)?;
+    let mut all = Vec::new();
+    let mut say = |listed: Listed| match json {
+        true => all.push(listed.json()),
+        false => output::line(listed.to_string()),
+    };
     let found = find(&mut image, path)?;
-    if found.kind != Kind::Directory {
-        return list(&mut image, &found);
+    if found.kind == Kind::Directory {
+        let mut cookie = 0;
+        loop {
+            let entries = image.list(found.node, cookie, ENTRIES).map_err(at(path))?;
+            let Some(last) = entries.last() else { break };
+            cookie = last.cookie;
+            for entry in entries {
+                say(listed(&mut image, entry)?);
+            }
+        }
+    } else {
+        say(listed(&mut image, found)?);
     }
-    let mut cookie = 0;
-    loop {
-        let entries = image.list(found.node, cookie, ENTRIES).map_err(at(path))?;
-        let Some(last) = entries.last() else {
-            return Ok(());
-        };
-        cookie = last.cookie;
-        for entry in &entries {
-            list(&mut image, entry)?;
+    if json {
+        output::json(Value::Array(all).to_string());
+    }
+    Ok(())
+}
+
+fn listed(image: &mut Image, entry: Entry) -> Done<Listed> {
+    let bytes = image.attributes(entry.node).map_err(at(&entry.name))?.size;
+    let target = match entry.kind {
+        Kind::Link => Some(image.read_link(entry.node).map_err(at(&entry.name))?),
+        Kind::File | Kind::Directory => None,
+    };
+    Ok(Listed {
+        entry,
+        bytes,
+        target,
+    })
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Name(&self.entry.name);
+        match self.entry.kind {
+            Kind::File => write!(f, "{:>12}  {name}", self.bytes),
+            Kind::Directory => write!(f, "{:>12}  {name}/", "directory"),
+            Kind::Link => {
+                let target = self.target.as_deref().unwrap_or_default();
+                write!(f, "{:>12}  {name} -> {}", "link", Name(target))
+            }
         }
     }
 }
 
-fn list(image: &mut Image, entry: &Entry) -> Done {
-    let size = image.attributes(entry.node).map_err(at(&entry.name))?.size;
-    let name = &entry.name;
-    output::line(match entry.kind {
-        Kind::File => format!("{size:>12}  {name}"),
-        Kind::Directory => format!("{:>12}  {name}/", "directory"),
-        Kind::Link => {
-            let target = image.read_link(entry.node).map_err(at(name))?;
-            format!("{:>12}  {name} -> {target}", "link")
+impl Listed {
+    /// For another program: with the names as they are.
+    fn json(&self) -> Value {
+        let name = &self.entry.name;
+        match (self.entry.kind, &self.target) {
+            (Kind::Directory, _) => json!({"name": name, "kind": "directory"}),
+            (Kind::Link, target) => json!({"name": name, "kind": "link", "target": target}),
+            (Kind::File, _) => json!({"name": name, "kind": "file", "bytes": self.bytes}),
         }
-    });
-    Ok(())
+    }
 }
 
 fn get(file: &Path, path: &str, out: &Path) -> Done {
     let mut image = mount(file, true)?;
     let found = find(&mut image, path)?;
     if found.kind != Kind::File {
-        return Err(format!("{path}: {}", Error::NotFile));
+        return Err(format!("{}: {}", Name(path), Error::NotFile));
     }
     if out == Path::new("-") {
         return copy_out(&mut image, found.node, path, |piece| {
@@ -308,7 +352,7 @@ fn put(file: &Path, source: &Path, path: &str) -> Done {
         let (directory, name) = match find(image, path) {
             Ok(found) if found.kind == Kind::Directory => {
                 let name = source.file_name().and_then(|name| name.to_str());
-                let name = name.ok_or_else(|| format!("{path}: say under which name"))?;
+                let name = name.ok_or_else(|| format!("{}: say under which name", Name(path)))?;
                 (found.node, name)
             }
             _ => place(image, path)?,
@@ -404,7 +448,7 @@ fn df(file: &Path) -> Done {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    output::line(format!("label     {}", volume.label));
+    output::line(format!("label     {}", Name(&volume.label)));
     output::line(format!("uuid      {hex}"));
     output::line(format!("format    {}", volume.version));
     for (what, bytes) in [

@@ -1,6 +1,6 @@
 //! The command line of `sing disk`.
 
-use super::Request;
+use super::{Request, names};
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,13 +17,14 @@ pub fn parse(parser: &mut Parser) -> Result<Option<Request>, lexopt::Error> {
         None => return Err(usage().into()),
     };
     let mut values: Vec<OsString> = Vec::new();
-    let (mut label, mut force) = (None, false);
+    let (mut label, mut force, mut json) = (None, false, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => values.push(value),
             Arg::Short('h') | Arg::Long("help") => return Ok(None),
             Arg::Long("label") if command == "create" => label = Some(parser.value()?.string()?),
             Arg::Long("force") if command == "create" => force = true,
+            Arg::Long("json") if command == "ls" => json = true,
             other => return Err(other.unexpected()),
         }
     }
@@ -42,25 +43,26 @@ pub fn parse(parser: &mut Parser) -> Result<Option<Request>, lexopt::Error> {
         },
         "ls" => Request::Ls {
             file,
-            path: next("").map_or(Ok("/".into()), |path| path.string())?,
+            path: next("").map_or(Ok("/".into()), path)?,
+            json,
         },
         "get" => Request::Get {
             file,
-            path: next("the file in the image")?.string()?,
+            path: path(next("the file in the image")?)?,
             out: next("where to, or - for standard output")?.into(),
         },
         "put" => Request::Put {
             file,
             source: next("the file to put there")?.into(),
-            path: next("where to in the image")?.string()?,
+            path: path(next("where to in the image")?)?,
         },
         "rm" => Request::Rm {
             file,
-            path: next("what in the image")?.string()?,
+            path: path(next("what in the image")?)?,
         },
         "mkdir" => Request::Mkdir {
             file,
-            path: next("what in the image")?.string()?,
+            path: path(next("what in the image")?)?,
         },
         "check" => Request::Check { file },
         "df" => Request::Df { file },
@@ -70,6 +72,11 @@ pub fn parse(parser: &mut Parser) -> Result<Option<Request>, lexopt::Error> {
         Some(value) => Err(Arg::Value(value).unexpected()),
         None => Ok(Some(request)),
     }
+}
+
+/// A path in the image.
+fn path(typed: OsString) -> Result<String, lexopt::Error> {
+    Ok(names::parse(&typed.string()?)?)
 }
 
 fn usage() -> String {
@@ -137,6 +144,11 @@ mod tests {
             }))
         ));
         assert!(matches!(line("ls a"), Ok(Some(Request::Ls { path, .. })) if path == "/"));
+        assert!(matches!(
+            line("ls a --json"),
+            Ok(Some(Request::Ls { json: true, .. }))
+        ));
+        assert!(matches!(line("rm a b\\nc"), Ok(Some(Request::Rm { path, .. })) if path == "b\nc"));
         assert!(matches!(line("put a b c"), Ok(Some(Request::Put { path, .. })) if path == "c"));
         assert!(matches!(line("check --help"), Ok(None)));
         for (text, part) in [
@@ -147,6 +159,8 @@ mod tests {
             ("create a 1", "at least"),
             ("ls a b c", "\"c\""),
             ("ls a --force", "--force"),
+            ("df a --json", "--json"),
+            ("rm a b\\x", "a backslash begins an escape"),
             ("get a b", "where to"),
         ] {
             let error = line(text).err().map(|e| e.to_string()).unwrap_or_default();

@@ -150,5 +150,5 @@ fn make(of: Use) -> Result<Vec<u8>, String> {
         let module = carried::program(of.adapter(kind)).ok_or_else(|| failed(&"no adapter"))?;
         files.push((adapter(kind).into(), module.to_vec()));
     }
-    system::pack(&manifest, files).map_err(|problems| failed(&problems.join("; ")))
+    system::pack(&manifest, files).map_err(|problems| failed(&system::in_a_line(&problems)))
 }

@@ -247,7 +247,7 @@ fn made(
         }
     }
     let packed = system::pack_for_mapping(&manifest, files);
-    packed.map_err(|problems| format!("{shown}: {}", problems.join("; ")))
+    packed.map_err(|problems| format!("{shown}: {}", system::in_a_line(&problems)))
 }
 
 /// An ordinary program as it is installed: joined with the adapter that is kept beside this

@@ -195,7 +195,7 @@ fn configured(mut image: std::fs::File, configuration: &str) -> Result<Vec<u8>, 
         .map(|(path, bytes)| (path.into(), bytes.to_vec()))
         .collect();
     files.push(("web.conf".into(), configuration.as_bytes().to_vec()));
-    system::pack(image.manifest(), files).map_err(|problems| said(&problems.join("; ")))
+    system::pack(image.manifest(), files).map_err(|problems| said(&system::in_a_line(&problems)))
 }
 
 /// Serves until it is told to end; the exit status.

@@ -307,7 +307,7 @@ mod tests {
         let names = |parts: Vec<&Part>| parts.iter().map(|p| p.name).collect::<Vec<_>>();
         assert_eq!(
             names(choose(&request(false, "q35"), &mut filter)),
-            ["system-q35"]
+            ["stress-q35", "system-q35"]
         );
         assert_eq!(filter, None);
         let parts = choose(&request(true, "crash"), &mut filter);

@@ -2,6 +2,7 @@
 //! `sing run` as a person would.
 
 mod components;
+mod descriptors;
 mod kept;
 
 use super::tcp::free_port;
@@ -34,12 +35,11 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 24] = [
+    let all: [(&str, Test); 23] = [
         ("words and streams", words),
         ("input", input),
         ("lines that do not wait", impatient),
         ("files", directory),
-        ("many open files", many_files),
         ("the version before", unstable),
         ("a function without a name", unnamed),
         ("deep calls", deep),
@@ -63,6 +63,17 @@ pub fn check(run: &Run) -> Result<Report> {
     for (name, test) in all.into_iter().filter(|(name, _)| run.wants(name)) {
         let outcome = test(&machine).map_err(|e| format!("{e:#}"));
         report.count(name, outcome);
+    }
+    if run.wants(descriptors::MANY) {
+        match descriptors::enough() {
+            Ok(()) => {
+                let outcome = descriptors::many(&machine).map_err(|e| format!("{e:#}"));
+                report.count(descriptors::MANY, outcome);
+            }
+            Err(reason) => report
+                .skipped
+                .push(format!("{}: {reason}", descriptors::MANY)),
+        }
     }
     if run.wants(components::BOTH) {
         match components::target() {
@@ -210,14 +221,6 @@ fn directory(machine: &Ordinary<'_>) -> Result<()> {
     says(&output, "--dir /no/such: there is no such directory")
 }
 
-/// A program has as many files open as it has descriptors: it is the only one in its system.
-fn many_files(machine: &Ordinary<'_>) -> Result<()> {
-    let shared = machine.folder.join("shared");
-    files::write(&shared.join("in.txt"), "of the host\n")?;
-    let option = format!("{}::/", shared.display());
-    is(&machine.run(&["--dir", &option], "many", &[], b"")?, 0, b"")
-}
-
 /// A program that imports the functions of the version before preview 1 gets those.
 fn unstable(machine: &Ordinary<'_>) -> Result<()> {
     let shared = machine.folder.join("shared");
@@ -329,7 +332,7 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
     is(&output, 1, b"")?;
     says(
         &output,
-        "wasi_snapshot_preview1.sock_open: there is no such function here",
+        "wasi_snapshot_preview1: a function (sock_open); only WasmEdge has such",
     )?;
     says(&output, "env: a function (jump)")?;
     // The module is the option's value, and without one a project is run.

@@ -375,7 +375,7 @@ fn refused(place: &Place<'_>) -> Result<()> {
     };
     let module = Path::new("cgi.wasm");
     let all = [
-        "wasi_snapshot_preview1.sock_open: there is no such function here",
+        "wasi_snapshot_preview1: a function (sock_open); only WasmEdge has such",
         "env: a function (jump)",
     ];
     says(place.command(&[], &lacks).output()?, 1, &all)?;

@@ -358,6 +358,55 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
+    /// Whether a function of an instance, which is not the program's, calls the program's `_start`, itself or
+    /// by functions of its own module.
+    pub fn calls_start(
+        &mut self,
+        program: &Parts<'a>,
+        modules: &[Option<Parts<'a>>],
+        instance: u32,
+        function: u32,
+    ) -> bool {
+        let Some(begin) = program.exported("_start") else {
+            return false;
+        };
+        let module = match self.component.core_instances.get(instance as usize) {
+            Some(CoreInstance::Module(module, _)) => modules.get(*module as usize),
+            _ => None,
+        };
+        let Some(Some(module)) = module else {
+            return false;
+        };
+        let imports = module.imports.iter();
+        let imports: Vec<_> = imports.filter(|i| crate::imports::is_function(i)).collect();
+        let starts = imports.iter().map(|import| {
+            let given = self.given(instance, import.module, import.name, STEPS);
+            matches!(given, Ok(Target::Of(number, _, function))
+                if number == self.instance && function == begin)
+        });
+        let starts: Vec<bool> = starts.collect();
+        let mut seen = BTreeSet::from([function]);
+        let mut next = vec![function];
+        while let Some(function) = next.pop() {
+            if let Some(&starts) = starts.get(function as usize) {
+                if starts {
+                    return true;
+                }
+                continue;
+            }
+            let Some(body) = module.bodies.get(function as usize - starts.len()) else {
+                continue;
+            };
+            let operators = body.get_operators_reader().into_iter().flatten().flatten();
+            let called = operators.filter_map(|operator| match operator {
+                wp::Operator::Call { function_index } => Some(function_index),
+                _ => None,
+            });
+            next.extend(called.filter(|function| seen.insert(*function)));
+        }
+        false
+    }
+
     /// The core function behind a function of an instance.
     fn lifted(&mut self, instance: u32, name: &str, steps: usize) -> Result<u32, String> {
         let steps = steps.checked_sub(1).ok_or_else(nowhere)?;

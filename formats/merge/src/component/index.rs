@@ -23,6 +23,8 @@ pub(super) struct Index<'a> {
     pub astray: Vec<u32>,
     /// Whether several fix-ups fill the table of one shim.
     pub twice: bool,
+    /// For each core instance, the tables among things put together.
+    tables: Vec<Names<'a>>,
 }
 
 impl<'a> Index<'a> {
@@ -42,8 +44,8 @@ impl<'a> Index<'a> {
             fixups: HashMap::new(),
             astray: Vec::new(),
             twice: false,
+            tables: component.core_instances.iter().map(tables).collect(),
         };
-        let tables: Vec<Names<'a>> = component.core_instances.iter().map(tables).collect();
         for (number, instance) in (0..).zip(&component.core_instances) {
             let CoreInstance::Module(module, _) = instance else {
                 continue;
@@ -53,13 +55,25 @@ impl<'a> Index<'a> {
             };
             let names = index.instances.get(number as usize);
             let given = names.and_then(|names| names.get(table.0));
-            let filled = given.and_then(|given| owner(component, &tables, *given, table.1));
+            let filled = given.and_then(|given| owner(component, &index.tables, *given, table.1));
             match filled.filter(|filled| is_shim(component, roles, *filled)) {
                 Some(shim) => index.twice |= index.fixups.insert(shim, number).is_some(),
                 None => index.astray.push(number),
             }
         }
         index
+    }
+
+    /// Whether the table that an instance has under a name is a shim's.
+    pub fn is_of_shim(
+        &self,
+        component: &Component<'_>,
+        roles: &[Option<Role<'_>>],
+        instance: u32,
+        name: &str,
+    ) -> bool {
+        let owner = owner(component, &self.tables, instance, name);
+        owner.is_some_and(|owner| is_shim(component, roles, owner))
     }
 }
 

@@ -400,7 +400,7 @@ impl<'a> Linker<'_, '_, '_, 'a> {
             };
             if let Some(member) = self.member(number) {
                 let parts = self.members[member].parts;
-                if !starts.is_empty() && (parts.data.is_some() || parts.elements.is_some()) {
+                if !starts.is_empty() && parts.writes_segments() {
                     self.lowering.reason(
                         "has a module that starts before the data of another one is there: link it statically",
                     );

@@ -198,20 +198,25 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     let all = &lowering.adapters;
     let members = programs.iter().map(|(number, _)| number).chain(all);
     let members: BTreeSet<u32> = members.chain(&index.astray).copied().collect();
+    // It may begin in any of its modules.
+    let first = std::mem::replace(&mut lowering.members, members.clone());
     let targets: Vec<_> = ENTRIES.iter().map(|entry| lowering.entry(entry)).collect();
+    lowering.members = first;
+    lowering.known.clear();
     let exports = component.exports.iter().map(|(name, ..)| *name).collect();
     let before = lowering.reasons.clone();
     let wanted = lowering.imports(&program);
-    let mut begins = false;
+    let (mut begins, mut stay) = (false, Vec::new());
     let mut own = |target: &Option<Target<'a>>, entry| match target.as_ref()? {
         Target::Of(number, _, function) if *number == instance => {
             let typed = lowering.typed(program.function_type(*function), entry);
             typed.then_some(*function)
         }
-        Target::Of(adapter, ..) => {
-            // It calls the program's `_start`.
-            if program.exported("_start").is_some() {
-                lowering.adapters.remove(adapter);
+        Target::Of(other, _, function) => {
+            // An adapter calls the program's `_start`; what does something else stays.
+            match lowering.calls_start(&program, &modules, *other, *function) {
+                true => _ = lowering.adapters.remove(other),
+                false => stay.push(*other),
             }
             begins = true;
             None
@@ -220,6 +225,7 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
     };
     let entries = targets.iter().zip(&ENTRIES);
     let entries: Vec<Option<u32>> = entries.map(|(target, entry)| own(target, entry)).collect();
+    lowering.adapters.extend(stay);
     if programs.len() + index.astray.len() + lowering.adapters.len() > 1 {
         modules[module as usize] = Some(program);
         lowering.members = members;

@@ -7,6 +7,10 @@ use crate::renumber::{Renumber, Space};
 use std::collections::BTreeMap;
 use wasmparser as wp;
 
+/// Why a table is not there: its functions are called without it.
+const OF_SHIM: &str =
+    "is the table of a module that only passes calls on, which is left out: link it statically";
+
 impl Linker<'_, '_, '_, '_> {
     /// The table, memory, global or tag that an instance has under a name. What a member imports has its
     /// place already, as it is instantiated before the one that asks.
@@ -29,6 +33,24 @@ impl Linker<'_, '_, '_, '_> {
         let found = aliased.and_then(|(instance, name)| self.thing(kind, *instance, name, steps));
         self.aliases.insert((kind, number), found);
         found
+    }
+
+    /// Why a thing is not there that a member imports from an instance.
+    fn nowhere(&self, from: Option<u32>, import: &wp::Import<'_>) -> String {
+        let component = self.lowering.component;
+        let shims = from.is_some_and(|from| {
+            matches!(import.ty, wp::TypeRef::Table(_))
+                && (self.lowering.index).is_of_shim(
+                    component,
+                    self.lowering.roles,
+                    from,
+                    import.name,
+                )
+        });
+        match shims {
+            true => OF_SHIM.into(),
+            false => nowhere(),
+        }
     }
 
     /// The numbers of all things.
@@ -58,7 +80,10 @@ impl Linker<'_, '_, '_, '_> {
                             let number = space(&mut self.members[of].numbers, kind).number(number);
                             space(&mut numbers, kind).imported.push(number);
                         }
-                        None => self.lacks(import, &nowhere()),
+                        None => {
+                            let why = self.nowhere(from, import);
+                            self.lacks(import, &why);
+                        }
                     }
                 }
                 space(&mut next, kind).own += defined;

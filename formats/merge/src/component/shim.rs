@@ -8,13 +8,15 @@
 use crate::parts::Parts;
 use wasmparser as wp;
 
-/// The table slot that each function of a shim calls, if this module is one.
+/// The table slot that each function of a shim calls, if this module is one. One without functions is a
+/// module that has a table, for whoever imports it.
 pub(super) fn slots(module: &Parts<'_>) -> Option<Vec<u32>> {
     let plain = module.imports.is_empty()
         && module.memories.is_empty()
         && module.start.is_none()
         && module.data.is_none()
         && module.elements.is_none()
+        && !module.bodies.is_empty()
         && module.tables.as_ref().is_some_and(|t| t.count() == 1);
     if !plain {
         return None;

@@ -213,7 +213,10 @@ fn fixups_fill_the_table_that_they_name() {
     );
     // It imports the shim's table, too, of which nothing is left.
     let said = refusal(&others);
-    assert!(said.contains("s.$imports: leads nowhere"), "{said}");
+    assert!(
+        said.contains("s.$imports: is the table of a module that only passes calls on"),
+        "{said}"
+    );
     let others = others.replace("(import \"s\" \"$imports\" (table 1 1 funcref))\n", "");
     let linked = joined(&others, ADAPTER).unwrap();
     let arguments = calls(&linked)[2][0];
@@ -324,5 +327,125 @@ fn linking_takes_time_in_proportion() {
                 "{took:?}"
             );
         }
+    }
+}
+
+/// The module between preview 1 and 0.2 of a component, as tools make it, with what its `run` does; and what
+/// the program's module is given by it.
+fn with_run_between(run: &str) -> String {
+    format!(
+        r#"(component
+        (core module $main (memory (export "memory") 1) (func (export "_start"))
+            (func (export "other")))
+        (core module $between (import "env" "memory" (memory 0))
+            (import "m" "_start" (func $start)) (import "m" "other" (func $other))
+            (func $further (call $start)) (func $round (call $round))
+            (func (export "run") (result i32) {run} (i32.const 0)))
+        (core instance $m (instantiate $main))
+        (alias core export $m "memory" (core memory $memory))
+        (core instance $env (export "memory" (memory $memory)))
+        (core instance $b (instantiate $between (with "env" (instance $env)) (with "m" (instance $m))))
+        (alias core export $b "run" (core func $run_))
+        (func $run (result (result)) (canon lift (core func $run_)))
+        (instance $r (export "run" (func $run)))
+        (export "wasi:cli/run@0.2.3" (instance $r)))"#
+    )
+}
+
+/// A module in the program's memory in which a component begins is an adapter of preview 1 only if it
+/// calls the program's `_start`: what does something else is not left out.
+#[test]
+fn what_begins_without_the_programs_start_is_linked() {
+    let functions = |run: &str| calls(&joined(&with_run_between(run), ADAPTER).unwrap());
+    let left_out = functions("(call $start)");
+    assert_eq!(functions("(call $further)"), left_out);
+    // The program's two functions, and three of the other module.
+    for (run, called) in [
+        ("(call $other)", vec![2]),
+        ("(call $round)", vec![4]),
+        ("", vec![]),
+    ] {
+        let linked = functions(run);
+        assert_eq!(linked.len(), left_out.len() + 3, "{run}");
+        assert_eq!(linked[4], called, "{run}");
+        assert!(linked[5..].iter().any(|calls| calls.contains(&5)), "{run}");
+    }
+}
+
+/// A component begins in any of its modules, whether that has to do with the memory or not.
+#[test]
+fn what_begins_in_a_module_without_a_memory_is_linked() {
+    let begins = COMPONENT.replace(
+        "(alias core export $m \"begin\" (core func $begin))",
+        "(core module $first (import \"m\" \"begin\" (func $b (result i32)))
+            (func (export \"go\") (result i32) (call $b)))
+        (core instance $f (instantiate $first (with \"m\" (instance $m))))
+        (alias core export $f \"go\" (core func $begin))",
+    );
+    let linked = calls(&joined(&begins, ADAPTER).unwrap());
+    // The fourth, behind the program's three, calls the third; and the stub calls it.
+    assert_eq!(linked[3], [3]);
+    assert!(
+        linked[4..].iter().any(|calls| calls.contains(&4)),
+        "{linked:?}"
+    );
+}
+
+/// A module may have a table alone, for others to fill and call.
+#[test]
+fn a_module_with_a_table_only_is_linked() {
+    let linked = joined(
+        &with(
+            "(core module $only (table (export \"t\") 4 funcref))
+            (core instance $o (instantiate $only))
+            (alias core export $o \"t\" (core table $t))
+            (core instance $env_ (export \"memory\" (memory $memory)) (export \"t\" (table $t)))
+            (core module $library (import \"env\" \"memory\" (memory 0)) (import \"env\" \"t\" (table 4 funcref))
+                (func $f) (elem (i32.const 1) func $f))
+            (core instance (instantiate $library (with \"env\" (instance $env_))))",
+        ),
+        ADAPTER,
+    )
+    .unwrap();
+    assert!(
+        segments(&linked).contains(&(true, vec![4])),
+        "{:?}",
+        segments(&linked)
+    );
+}
+
+/// The table of a shim is filled before anything runs, and then is not there: whoever else imports it is told so.
+#[test]
+fn a_shims_table_that_others_import_is_named() {
+    let said = refusal(&with(
+        "(alias core export $s \"$imports\" (core table $slots))
+        (core instance $env_ (export \"memory\" (memory $memory)) (export \"t\" (table $slots)))
+        (core module $library (import \"env\" \"memory\" (memory 0)) (import \"env\" \"t\" (table 1 funcref)))
+        (core instance (instantiate $library (with \"env\" (instance $env_))))",
+    ));
+    let why = "env.t: is the table of a module that only passes calls on, which is left out: link it statically";
+    assert!(said.contains(why), "{said}");
+}
+
+/// Only what is written as a module is instantiated has to be there before another one starts.
+#[test]
+fn segments_that_code_writes_may_lie_behind_a_start() {
+    let behind = |segments: &str| {
+        with_library().replace("(func (export \"f\")))", "(func (export \"f\")) (start 0))").replace(
+            "(alias core export $m \"cabi_realloc\"",
+            &format!(
+                "(core module $behind (import \"env\" \"memory\" (memory 0)) (table 1 funcref) (func $g) {segments})
+                (core instance (instantiate $behind (with \"env\" (instance $env_))))
+                (alias core export $m \"cabi_realloc\""
+            ),
+        )
+    };
+    let later = "(data \"a\") (elem func $g) (elem declare func $g)
+        (func (memory.init 0 (i32.const 0) (i32.const 0) (i32.const 1)) (drop (ref.func $g)))";
+    joined(&behind(later), ADAPTER).unwrap();
+    for now in ["(data (i32.const 0) \"a\")", "(elem (i32.const 0) func $g)"] {
+        let said = refusal(&behind(&format!("{later} {now}")));
+        let why = "has a module that starts before the data of another one is there";
+        assert!(said.contains(why), "{said}");
     }
 }

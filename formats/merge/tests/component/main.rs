@@ -559,7 +559,7 @@ fn a_module_that_cannot_run_says_all_reasons() {
     let said = refusal(
         r#"(module
             (import "env" "jump" (func))
-            (import "wasi_snapshot_preview1" "sock_open" (func (param i32)))
+            (import "wasi_snapshot_preview1" "fd_open" (func (param i32)))
             (type (struct))
             (memory i64 1))"#,
     );
@@ -568,7 +568,7 @@ fn a_module_that_cannot_run_says_all_reasons() {
         "uses garbage collection",
         "uses memories with addresses of 64 bits",
         "imports 2 things",
-        "\n    wasi_snapshot_preview1.sock_open: there is no such function here",
+        "\n    wasi_snapshot_preview1.fd_open: there is no such function here",
         "it is a library",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -42,6 +42,13 @@ fn go(bench: &Bench) -> u32 {
     bench.get(0x1c)
 }
 
+/// The disk's file, for who does its work.
+fn opened(bench: &Bench) -> fs::File {
+    let mut options = fs::File::options();
+    let file = options.read(true).write(true).open(&bench.file.0);
+    file.unwrap()
+}
+
 #[test]
 fn a_driver_that_goes_waits_for_what_it_has_written() {
     let (mut bench, jobs) = bench();
@@ -51,11 +58,7 @@ fn a_driver_that_goes_waits_for_what_it_has_written() {
     discard(&mut bench);
     write(&mut bench, 4, 5);
     assert_eq!(go(&bench), LEAVING);
-    let file = fs::File::options()
-        .read(true)
-        .write(true)
-        .open(&bench.file.0)
-        .unwrap();
+    let file = opened(&bench);
     let does = |bench: &Bench| work_once(&jobs, &file, &*bench.nvme);
     let at = |bench: &Bench, sector: usize| fs::read(&bench.file.0).unwrap()[sector * 512];
     // The discard, and the write; the flush is under way still.
@@ -82,11 +85,7 @@ fn one_flush_waits_however_often_it_comes_and_goes() {
     bench.set(0x14, ON);
     write(&mut bench, 4, 5);
     assert_eq!(go(&bench), LEAVING);
-    let file = fs::File::options()
-        .read(true)
-        .write(true)
-        .open(&bench.file.0)
-        .unwrap();
+    let file = opened(&bench);
     let does = |bench: &Bench| work_once(&jobs, &file, &*bench.nvme);
     // The discard. Then the flush, which is not that of the last going: there is one more.
     assert_eq!((does(&bench), does(&bench)), (2, 2));

@@ -123,12 +123,8 @@ impl Server {
             }
             Err(_) => Err(Errno::PROTO),
         };
-        match answer {
-            Ok(reply) => reply.encode(tag, out),
-            Err(error) => Reply::Error(error.raw_os_error().cast_unsigned()).encode(tag, out),
-        }
+        put(answer, tag, room, out);
         self.data = data;
-        fit(tag, room, out);
     }
 
     #[cfg(test)]
@@ -435,6 +431,13 @@ impl Server {
         }
         Ok(Reply::Create(qid))
     }
+}
+
+/// Puts the answer to a request, or why there is none, which has at most `room` bytes.
+fn put(answer: Result<Reply<'_>, Errno>, tag: u16, room: usize, out: &mut Vec<u8>) {
+    let refused = |error: Errno| Reply::Error(error.raw_os_error().cast_unsigned());
+    answer.unwrap_or_else(refused).encode(tag, out);
+    fit(tag, room, out);
 }
 
 /// Makes an error of an answer that is longer than there is room, and nothing where not even that fits.

@@ -399,10 +399,20 @@ pub(super) fn read(file: &File, into: &mut [u8], offset: u64) -> Result<usize, E
     let room = (i64::MAX as u64).saturating_sub(offset);
     let len = usize::try_from(room).map_or(into.len(), |room| room.min(into.len()));
     let into = &mut into[..len];
+    whole(len, |done| {
+        file.read_at(&mut into[done..], offset + done as u64)
+    })
+}
+
+/// Moves so many bytes by as many calls as that takes, each of which is told how many have been moved; how many were.
+/// An error behind some of them is left to the next request.
+fn whole(
+    len: usize,
+    mut step: impl FnMut(usize) -> std::io::Result<usize>,
+) -> Result<usize, Errno> {
     let mut done = 0;
-    while done < into.len() {
-        let at = offset + done as u64;
-        match file.read_at(&mut into[done..], at).map_err(errno) {
+    while done < len {
+        match step(done).map_err(errno) {
             Ok(0) => break,
             Ok(count) => done += count,
             Err(Errno::INTR) => {}
@@ -446,18 +456,9 @@ pub(super) fn write(file: &File, data: &[u8], offset: u64) -> Result<usize, Errn
     if end.is_none_or(|end| end > i64::MAX as u64) {
         return Err(Errno::FBIG);
     }
-    let mut done = 0;
-    while done < data.len() {
-        let at = offset + done as u64;
-        match file.write_at(&data[done..], at).map_err(errno) {
-            Ok(0) => break,
-            Ok(count) => done += count,
-            Err(Errno::INTR) => {}
-            Err(error) if done == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(done)
+    whole(data.len(), |done| {
+        file.write_at(&data[done..], offset + done as u64)
+    })
 }
 
 fn errno(error: std::io::Error) -> Errno {

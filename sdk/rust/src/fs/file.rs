@@ -36,6 +36,15 @@ fn within(block: &Vector<u8>, range: &Range<usize>) -> Result<(u32, u32), Error>
     Ok((word(range.start)?, word(range.len())?))
 }
 
+/// A block as it has come back from a server, if it is as long as the one that the server was lent. Another one
+/// may be a part of far more, for which its holder would pay.
+fn given_back(block: Vector<u8>, lent: usize) -> Result<Vector<u8>, Error> {
+    match block.len() == lent {
+        true => Ok(block),
+        false => Err(Error::File(FileFault::Medium)),
+    }
+}
+
 /// A block for the next piece of a request: that of the one before, if it is what it was. Its server
 /// may have given back another.
 fn next_block(before: Option<Vector<u8>>, bytes: usize) -> Result<Vector<u8>, Error> {
@@ -150,7 +159,7 @@ impl File {
     /// # Errors
     /// [`Error::Closed`] if its server has gone; [`Error::BadArgument`] for a part that the block
     /// has not; [`FileFault::BadRequest`] for a block that is shared or too large;
-    /// [`FileFault::Medium`].
+    /// [`FileFault::Medium`], also if the server gives back another block, of another length.
     pub fn read_part(
         &mut self,
         offset: u64,
@@ -159,13 +168,14 @@ impl File {
     ) -> Result<(Vector<u8>, usize), Error> {
         use imp::Ready_Read as Reply;
         let (start, count) = within(&buffer, &part)?;
+        let lent = buffer.len();
         let (buffer, filled) =
             self.ask(|file| match file.call_read(offset, buffer, start, count) {
                 Reply::Data(buffer, count, next) => Some((Ok((buffer, count)), next)),
                 Reply::Refused(fault, _, next) => Some((Err(fault), next)),
                 Reply::Closed => None,
             })?;
-        Ok((buffer, (filled as usize).min(part.len())))
+        Ok((given_back(buffer, lent)?, (filled as usize).min(part.len())))
     }
 
     /// A block with the bytes from `offset` on, at most `max` of them; `None` at the end.
@@ -241,12 +251,13 @@ impl File {
     ) -> Result<(Vector<u8>, usize), Error> {
         use imp::Ready_Write as Reply;
         let (start, count) = within(&data, &part)?;
+        let lent = data.len();
         let (data, done) = self.ask(|file| match file.call_write(offset, data, start, count) {
             Reply::Written(data, count, next) => Some((Ok((data, count)), next)),
             Reply::Refused(fault, _, next) => Some((Err(fault), next)),
             Reply::Closed => None,
         })?;
-        Ok((data, (done as usize).min(part.len())))
+        Ok((given_back(data, lent)?, (done as usize).min(part.len())))
     }
 
     /// Copies bytes to `offset`, all of them.
@@ -286,12 +297,13 @@ impl File {
     ) -> Result<(Vector<u8>, usize, u64), Error> {
         use imp::Ready_Append as Reply;
         let (start, count) = within(&data, &part)?;
+        let lent = data.len();
         let (data, done, at) = self.ask(|file| match file.call_append(data, start, count) {
             Reply::Appended(data, count, at, next) => Some((Ok((data, count, at)), next)),
             Reply::Refused(fault, _, next) => Some((Err(fault), next)),
             Reply::Closed => None,
         })?;
-        Ok((data, (done as usize).min(part.len()), at))
+        Ok((given_back(data, lent)?, (done as usize).min(part.len()), at))
     }
 
     /// Copies bytes to the end. Up to [`PIECE`] of them are in one piece there, whoever else
@@ -394,5 +406,49 @@ impl File {
     #[must_use]
     pub fn from_channel(channel: FileContract::Imp<FileContract::Ready>) -> File {
         File(Some(channel))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FileContract::exp::Ready as Request;
+
+    /// A file whose server gives back a block of another length, and says that all of it was done.
+    fn hostile(length: usize) -> File {
+        let (imp, exp) = FileContract::new_channel().unwrap();
+        std::thread::spawn(move || {
+            let mut file = exp.send_success();
+            let other = || Vector::new(length).unwrap();
+            loop {
+                file = match file.recv() {
+                    Request::Read(_, _, _, count, next) => next.send_data(other(), count),
+                    Request::Write(_, _, _, count, next) => next.send_written(other(), count),
+                    Request::Append(_, _, count, next) => next.send_appended(other(), count, 0),
+                    _ => return,
+                };
+            }
+        });
+        File::new(imp).unwrap()
+    }
+
+    /// Whoever holds a block pays for all of its region.
+    #[test]
+    fn a_block_of_another_length_is_not_taken() {
+        let wrong = Some(Error::File(FileFault::Medium));
+        let lent = || Vector::new(4096).unwrap();
+        for length in [1, 4095, 4097, 1 << 20] {
+            let mut file = hostile(length);
+            assert_eq!(file.read_block(0, 4096).err(), wrong, "{length}");
+            assert_eq!(file.read_part(0, lent(), 7..9).err(), wrong, "{length}");
+            assert_eq!(file.read_at(0, &mut [0; 4096]).err(), wrong, "{length}");
+            assert_eq!(file.write(0, lent(), 0..4096).err(), wrong, "{length}");
+            assert_eq!(file.append_block(lent(), 0..4096).err(), wrong, "{length}");
+        }
+        let mut file = hostile(4096);
+        assert_eq!(
+            file.read_block(0, 4096).unwrap().map(|block| block.len()),
+            Some(4096)
+        );
     }
 }

@@ -11,6 +11,7 @@ use core::time::Duration;
 use sing_p9::{Entries, Entry, Qid, open};
 use sing_sdk::contracts::{FileFault, FileKind, Refusal};
 use sing_sdk::fs::pack;
+use sing_sdk::path::LastLink;
 use sing_sdk::walk;
 
 /// Bytes of entries that the server is asked for at once.
@@ -87,7 +88,7 @@ impl<T: Transport> Session<T> {
         work: impl FnOnce(&mut Self, u32) -> Result<V, FileFault>,
     ) -> Result<V, Refusal> {
         let path = at.strip_prefix('/').unwrap_or(at);
-        let found = self.with_place(ROOT, path, true, |s, place| {
+        let found = self.with_place(ROOT, path, LastLink::Followed, |s, place| {
             let (fid, qid) = place.existing()?;
             if !qid.is_directory() {
                 return Err(FileFault::NotDirectory);
@@ -170,7 +171,7 @@ impl<T: Transport> Session<T> {
     /// it cannot be opened. (Lists do not ask for each name's attributes.)
     pub fn name(&mut self, at: &str, name: &str) -> Result<Option<walk::Entry>, Refusal> {
         self.in_directory(at, |s, directory| {
-            let found = s.with_place(directory, name, false, |s, place| {
+            let found = s.with_place(directory, name, LastLink::Itself, |s, place| {
                 let (fid, qid) = place.existing()?;
                 let special = kind(&qid) == FileKind::File && !s.is_plain(fid)?;
                 Ok((qid, special))

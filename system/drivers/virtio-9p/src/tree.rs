@@ -8,6 +8,7 @@ use core::ops::Range;
 use sing_p9::{Attributes, Change, LONGEST_TARGET, Qid, errno, mode, open};
 use sing_sdk::contracts::{FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::KEEP;
+use sing_sdk::path::LastLink;
 
 /// Permissions of what is made; the host's mask applies.
 const FILE_MODE: u32 = 0o666;
@@ -97,7 +98,7 @@ impl<T: Transport> Session<T> {
         path: &str,
         follow: bool,
     ) -> Result<FileAttributes, FileFault> {
-        self.with_place(base, path, follow, |s, place| {
+        self.with_place(base, path, LastLink::following(follow), |s, place| {
             let (fid, _) = place.existing()?;
             s.attributes_of(fid)
         })
@@ -117,7 +118,7 @@ impl<T: Transport> Session<T> {
         let follow = wish.follow && wish.how != OpenHow::Create;
         // A second time if somebody makes the file after the first look.
         for _ in 0..2 {
-            let opened = self.with_place(base, path, follow, |s, place| {
+            let opened = self.with_place(base, path, LastLink::following(follow), |s, place| {
                 s.open_place(place, wish, makes)
             });
             if opened != Err(FileFault::Exists) || wish.how == OpenHow::Create {
@@ -197,7 +198,7 @@ impl<T: Transport> Session<T> {
 
     /// Makes a directory.
     pub fn make_directory_at(&mut self, base: u32, path: &str) -> Result<(), FileFault> {
-        self.with_place(base, path, false, |s, place| {
+        self.with_place(base, path, LastLink::Name, |s, place| {
             let (above, name) = place.fresh()?;
             s.make_directory(above, name, DIRECTORY_MODE)
                 .map_err(changing)
@@ -206,8 +207,8 @@ impl<T: Transport> Session<T> {
 
     /// Removes the name of a file or link.
     pub fn remove_at(&mut self, base: u32, path: &str) -> Result<(), FileFault> {
-        self.with_place(base, path, false, |s, place| {
-            if place.existing()?.1.is_directory() {
+        self.with_place(base, path, LastLink::Name, |s, place| {
+            if place.existing_name()?.1.is_directory() {
                 return Err(FileFault::IsDirectory);
             }
             let (above, name) = place.named()?;
@@ -217,7 +218,7 @@ impl<T: Transport> Session<T> {
 
     /// Removes an empty directory.
     pub fn remove_directory_at(&mut self, base: u32, path: &str) -> Result<(), FileFault> {
-        self.with_place(base, path, false, |s, place| {
+        self.with_place(base, path, LastLink::Name, |s, place| {
             if !place.existing()?.1.is_directory() {
                 return Err(FileFault::NotDirectory);
             }
@@ -228,11 +229,14 @@ impl<T: Transport> Session<T> {
 
     /// Gives what is at one path another name.
     pub fn rename_at(&mut self, base: u32, from: &str, to: &str) -> Result<(), FileFault> {
-        self.with_place(base, from, false, |s, from| {
-            s.with_place(base, to, false, |s, to| {
-                let (_, qid) = from.existing()?;
+        self.with_place(base, from, LastLink::Name, |s, from| {
+            let (_, qid) = from.existing_name()?;
+            s.with_place(base, to, LastLink::Name, |s, to| {
                 if to.directory && !qid.is_directory() {
                     return Err(FileFault::NotDirectory);
+                }
+                if to.node.is_some() {
+                    to.existing_name()?;
                 }
                 let renamed = s.rename(from.named()?, to.named()?);
                 renamed.map_err(|refused| match refused {
@@ -246,16 +250,16 @@ impl<T: Transport> Session<T> {
 
     /// Gives a file or link a further name.
     pub fn link_at(&mut self, base: u32, from: &str, to: &str) -> Result<(), FileFault> {
-        self.with_place(base, from, false, |s, from| {
+        self.with_place(base, from, LastLink::Itself, |s, from| {
             let (fid, qid) = from.existing()?;
             if qid.is_directory() {
                 return Err(FileFault::IsDirectory);
             }
-            s.with_place(base, to, false, |s, to| {
+            s.with_place(base, to, LastLink::Name, |s, to| {
+                let (above, name) = to.fresh()?;
                 if to.directory {
                     return Err(FileFault::NotFound);
                 }
-                let (above, name) = to.fresh()?;
                 s.link(fid, above, name).map_err(changing)
             })
         })
@@ -266,7 +270,7 @@ impl<T: Transport> Session<T> {
         if target.is_empty() || target.len() > LONGEST_TARGET || target.contains('\0') {
             return Err(FileFault::BadName);
         }
-        self.with_place(base, path, false, |s, place| {
+        self.with_place(base, path, LastLink::Name, |s, place| {
             let (above, name) = place.fresh()?;
             s.make_link(above, name, target.as_bytes())
                 .map_err(changing)
@@ -275,7 +279,7 @@ impl<T: Transport> Session<T> {
 
     /// The text of a symbolic link.
     pub fn read_link_at(&mut self, base: u32, path: &str) -> Result<String, FileFault> {
-        self.with_place(base, path, false, |s, place| {
+        self.with_place(base, path, LastLink::Itself, |s, place| {
             let (fid, qid) = place.existing()?;
             if !qid.is_link() {
                 return Err(FileFault::BadRequest);
@@ -293,7 +297,7 @@ impl<T: Transport> Session<T> {
         follow: bool,
         (accessed, modified): (u64, u64),
     ) -> Result<(), FileFault> {
-        self.with_place(base, path, follow, |s, place| {
+        self.with_place(base, path, LastLink::following(follow), |s, place| {
             let (fid, _) = place.existing()?;
             s.set_times(fid, accessed, modified)
         })

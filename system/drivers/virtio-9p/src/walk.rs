@@ -14,7 +14,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use sing_p9::{NAMES, Qid, errno};
 use sing_sdk::contracts::FileFault;
-use sing_sdk::path::{LONGEST, prepend};
+use sing_sdk::path::{LONGEST, LastLink, prepend};
 
 /// Symbolic links on one way.
 const LINKS: usize = 40;
@@ -52,7 +52,15 @@ impl Place {
             .ok_or(FileFault::BadName)
     }
 
-    /// The same for something that must not be there yet.
+    /// What has the name, which must be a directory if the path says so.
+    pub fn existing_name(&self) -> Result<(u32, Qid), FileFault> {
+        match self.existing()? {
+            (_, qid) if self.directory && !qid.is_directory() => Err(FileFault::NotDirectory),
+            existing => Ok(existing),
+        }
+    }
+
+    /// The directory and the name for something that must not be there yet.
     pub fn fresh(&self) -> Result<(u32, &[u8]), FileFault> {
         if self.node.is_some() {
             return Err(FileFault::Exists);
@@ -98,18 +106,18 @@ impl<T: Transport> Session<T> {
         &mut self,
         base: u32,
         path: &str,
-        follow: bool,
+        link: LastLink,
         work: impl FnOnce(&mut Self, &mut Place) -> Result<V, FileFault>,
     ) -> Result<V, FileFault> {
-        let mut place = self.place(base, path, follow)?;
+        let mut place = self.place(base, path, link)?;
         let outcome = work(self, &mut place);
         self.leave(place);
         outcome
     }
 
-    /// Goes along a path from a directory on. `follow`: a link that is the last part stands for
+    /// Goes along a path from a directory on. `link`: whether one that is the last part stands for
     /// what it points to.
-    pub fn place(&mut self, base: u32, path: &str, follow: bool) -> Result<Place, FileFault> {
+    pub fn place(&mut self, base: u32, path: &str, link: LastLink) -> Result<Place, FileFault> {
         if path.starts_with('/') {
             return Err(FileFault::Outside);
         }
@@ -119,7 +127,7 @@ impl<T: Transport> Session<T> {
             way: Vec::new(),
             walks: 0,
         };
-        let found = self.go(&mut here, path, follow);
+        let found = self.go(&mut here, path, link);
         match (&found, here.fid) {
             // The directory goes with the place.
             (Ok(place), Some(_)) if place.owns => {}
@@ -129,7 +137,7 @@ impl<T: Transport> Session<T> {
         found
     }
 
-    fn go(&mut self, here: &mut Here, path: &str, follow: bool) -> Result<Place, FileFault> {
+    fn go(&mut self, here: &mut Here, path: &str, how: LastLink) -> Result<Place, FileFault> {
         let (mut rest, mut links, mut parts) = (Vec::new(), 0, 0);
         let mut directory = prepend(&mut rest, path);
         while !rest.is_empty() {
@@ -150,7 +158,7 @@ impl<T: Transport> Session<T> {
             let (name, node) = found;
             let last = rest.is_empty();
             let link = node.is_some_and(|(_, qid)| qid.is_link());
-            if link && (!last || follow || directory) {
+            if link && (!last || how.is_followed(directory)) {
                 links += 1;
                 let target = match node {
                     Some((fid, _)) => self.target(fid),
@@ -167,7 +175,7 @@ impl<T: Transport> Session<T> {
                 continue;
             }
             if let Some((fid, qid)) = node
-                && (!last || directory)
+                && (!last || directory && how != LastLink::Name)
             {
                 if !qid.is_directory() {
                     self.clunk(fid);

@@ -2,9 +2,12 @@
 
 mod common;
 
-use common::{Node, honest, kind_at, tidy, wish};
+use common::{Node, honest, kind_at, lying, tidy, wish};
+use sing_p9::Request;
 use sing_sdk::contracts::{FileFault, FileKind};
-use virtio_9p::ROOT;
+use std::cell::RefCell;
+use std::rc::Rc;
+use virtio_9p::{ROOT, Session};
 
 #[test]
 fn paths_lead_through_links_and_never_out() {
@@ -125,4 +128,64 @@ fn a_directory_is_written_down_for_who_may_change_it() {
         s.clunk(open.fid);
         tidy(&mut s);
     }
+}
+
+/// As on Linux: what is made, removed or renamed is a name, and that of a link is no directory's, though there
+/// is a slash behind it.
+#[test]
+fn a_link_with_a_slash_is_no_name_of_what_it_leads_to() {
+    use FileFault::{Exists, IsDirectory, NotDirectory, NotFound};
+    type Server = common::Server;
+    let done = Rc::new(RefCell::new(Vec::new()));
+    let said = Rc::clone(&done);
+    let mut s = lying(move |request, _| {
+        let names: &[&[u8]] = match request {
+            Request::Rename { name, new, .. } => &[name, new],
+            Request::Unlink { name, .. } | Request::MakeDirectory { name, .. } => &[name],
+            _ => return,
+        };
+        let names = names
+            .iter()
+            .map(|name| String::from_utf8_lossy(name).into_owned());
+        said.borrow_mut().push(names.collect::<Vec<_>>().join(" "));
+    });
+    for (name, target) in [("/ldir", "a/b"), ("/lfile", "file"), ("/nowhere", "none")] {
+        s.transport().nodes.insert(name.into(), Node::Link(target));
+    }
+    type Change = fn(&mut Session<Server>, &str) -> Result<(), FileFault>;
+    let changes: [(&str, Change); 5] = [
+        ("move a", |s, path| s.rename_at(ROOT, "a", path)),
+        ("move file", |s, path| s.rename_at(ROOT, "file", path)),
+        ("move to new", |s, path| s.rename_at(ROOT, path, "new")),
+        ("remove", |s, path| s.remove_at(ROOT, path)),
+        ("remove directory", |s, path| {
+            s.remove_directory_at(ROOT, path)
+        }),
+    ];
+    for (what, change) in changes {
+        for path in ["ldir/", "ldir//", "lfile/", "nowhere/", "round/", "file/"] {
+            assert_eq!(change(&mut s, path), Err(NotDirectory), "{what} {path}");
+            tidy(&mut s);
+        }
+    }
+    let making: [(&str, Change); 3] = [
+        ("directory", |s, path| s.make_directory_at(ROOT, path)),
+        ("link", |s, path| s.make_link_at(ROOT, path, "x")),
+        ("name", |s, path| s.link_at(ROOT, "file", path)),
+    ];
+    for (what, make) in making {
+        for path in ["ldir/", "nowhere/", "round/", "a/", "file/"] {
+            assert_eq!(make(&mut s, path), Err(Exists), "{what} {path}");
+            tidy(&mut s);
+        }
+    }
+    assert_eq!(s.rename_at(ROOT, "none", "ldir/"), Err(NotFound));
+    assert_eq!(s.link_at(ROOT, "ldir/", "new"), Err(IsDirectory));
+    assert_eq!(*done.borrow(), Vec::<String>::new());
+    // The link itself, and what lies behind it.
+    for (from, to) in [("ldir", "new"), ("a", "ldir/new/"), ("ldir/leaf", "leaf")] {
+        assert_eq!(s.rename_at(ROOT, from, to), Ok(()), "{from} {to}");
+        tidy(&mut s);
+    }
+    assert_eq!(*done.borrow(), ["ldir new", "a new", "leaf leaf"]);
 }

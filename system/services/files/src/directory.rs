@@ -6,7 +6,7 @@ use crate::volume::{At, Client, Directory, Volume, now};
 use crate::walk::{Place, walk};
 use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::{KEEP, pack};
-use sing_sdk::path::from_directory;
+use sing_sdk::path::{LastLink, from_directory};
 use sing_sdk::pattern::literal;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint, stand_for};
@@ -88,7 +88,7 @@ impl Volume {
     }
 
     /// Where a path leads from what a client has open.
-    fn place(&mut self, at: At, path: &Text, follow: bool) -> Result<Place, FileFault> {
+    fn place(&mut self, at: At, path: &Text, link: LastLink) -> Result<Place, FileFault> {
         // Of what is mounted at the root of the name space, the name server's names win.
         let (root, names) = (self.root, &mut self.names);
         let foreign = |name: &str| root && names.find(&literal(&format!("/{name}"))).is_ok();
@@ -96,7 +96,7 @@ impl Volume {
             &mut self.store,
             at.node,
             &from_directory(path)?,
-            follow,
+            link,
             foreign,
         )
     }
@@ -106,7 +106,7 @@ impl Volume {
         if !at.write {
             return Err(FileFault::ReadOnly);
         }
-        self.place(at, path, false)
+        self.place(at, path, LastLink::Name)
     }
 
     /// Serves one request of a directory's holder.
@@ -187,7 +187,9 @@ impl Volume {
         path: &Text,
         follow: bool,
     ) -> Result<FileAttributes, FileFault> {
-        let (node, _) = self.place(at, path, follow)?.existing()?;
+        let (node, _) = self
+            .place(at, path, LastLink::following(follow))?
+            .existing()?;
         let known = self.store.attributes(node).map_err(faults::file)?;
         Ok(attributes(&known))
     }
@@ -233,7 +235,7 @@ impl Volume {
             return Err(FileFault::BadRequest);
         }
         let follow = wish.follow && wish.how != OpenHow::Create;
-        let place = self.place(at, path, follow)?;
+        let place = self.place(at, path, LastLink::following(follow))?;
         if let Some((node, kind)) = place.node {
             if wish.how == OpenHow::Create {
                 return Err(FileFault::Exists);
@@ -276,7 +278,7 @@ impl Volume {
 
     fn remove(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
         let place = self.place_to_change(at, path)?;
-        let (_, kind) = place.existing()?;
+        let (_, kind) = place.existing_name()?;
         if kind == Kind::Directory {
             return Err(FileFault::IsDirectory);
         }
@@ -305,10 +307,13 @@ impl Volume {
 
     fn rename(&mut self, at: At, from: &Text, to: &Text) -> Result<(), FileFault> {
         let from = self.place_to_change(at, from)?;
+        let (_, kind) = from.existing_name()?;
         let to = self.place_to_change(at, to)?;
-        let (_, kind) = from.existing()?;
         if to.directory && kind != Kind::Directory {
             return Err(FileFault::NotDirectory);
+        }
+        if to.node.is_some() {
+            to.existing_name()?;
         }
         let (source, target) = (from.named()?, to.named()?);
         self.tidying = true;
@@ -319,16 +324,20 @@ impl Volume {
     }
 
     fn link(&mut self, at: At, from: &Text, to: &Text) -> Result<(), FileFault> {
-        let from = self.place_to_change(at, from)?;
+        if !at.write {
+            return Err(FileFault::ReadOnly);
+        }
+        // A link with a slash stands for a directory here.
+        let from = self.place(at, from, LastLink::Itself)?;
         let (node, kind) = from.existing()?;
         if kind == Kind::Directory {
             return Err(FileFault::IsDirectory);
         }
         let to = self.place_to_change(at, to)?;
+        let (above, name) = to.fresh()?;
         if to.directory {
             return Err(FileFault::NotFound);
         }
-        let (above, name) = to.fresh()?;
         self.change(|v| v.store.link(node, above, name, now()))?;
         self.named(&[(above, name)]);
         if kind == Kind::Link {
@@ -353,7 +362,7 @@ impl Volume {
     }
 
     fn read_link(&mut self, at: At, path: &Text) -> Result<Text, FileFault> {
-        let (node, kind) = self.place(at, path, false)?.existing()?;
+        let (node, kind) = self.place(at, path, LastLink::Itself)?.existing()?;
         if kind != Kind::Link {
             return Err(FileFault::BadRequest);
         }
@@ -372,7 +381,9 @@ impl Volume {
         if !at.write {
             return Err(FileFault::ReadOnly);
         }
-        let (node, _) = self.place(at, path, follow)?.existing()?;
+        let (node, _) = self
+            .place(at, path, LastLink::following(follow))?
+            .existing()?;
         self.change(|v| {
             v.store
                 .set_times(node, time(accessed), time(modified), now())

@@ -9,7 +9,7 @@
 use crate::drive::Drive;
 use crate::faults;
 use sing_sdk::contracts::FileFault;
-use sing_sdk::path::prepend;
+use sing_sdk::path::{LastLink, prepend};
 use sing_sdk::prelude::*;
 use sing_store::{Error as Fault, Kind, NodeId, ROOT, Store};
 
@@ -53,7 +53,15 @@ impl Place {
             .ok_or(FileFault::BadName)
     }
 
-    /// The same for something that must not be there yet.
+    /// What has the name, which must be a directory if the path says so.
+    pub fn existing_name(&self) -> Result<(NodeId, Kind), FileFault> {
+        match self.existing()? {
+            (_, kind) if self.directory && kind != Kind::Directory => Err(FileFault::NotDirectory),
+            existing => Ok(existing),
+        }
+    }
+
+    /// The directory and the name for something that must not be there yet.
     pub fn fresh(&self) -> Result<(NodeId, &str), FileFault> {
         if self.node.is_some() {
             return Err(FileFault::Exists);
@@ -68,7 +76,7 @@ pub fn walk(
     store: &mut Store<Drive>,
     from: NodeId,
     path: &str,
-    follow: bool,
+    link: LastLink,
     mut foreign: impl FnMut(&str) -> bool,
 ) -> Result<Place, FileFault> {
     if path.starts_with('/') {
@@ -114,7 +122,7 @@ pub fn walk(
             }
             Err(fault) => return Err(faults::file(fault)),
         };
-        if entry.kind == Kind::Link && (!last || follow || directory) {
+        if entry.kind == Kind::Link && (!last || link.is_followed(directory)) {
             links += 1;
             if links > LINKS {
                 return Err(FileFault::Loop);
@@ -128,7 +136,8 @@ pub fn walk(
             continue;
         }
         if last {
-            if directory && entry.kind != Kind::Directory {
+            let must = directory && link != LastLink::Name;
+            if must && entry.kind != Kind::Directory {
                 return Err(FileFault::NotDirectory);
             }
             return Ok(Place {

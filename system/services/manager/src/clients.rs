@@ -42,7 +42,7 @@ pub trait Services {
     /// State, process, restarts, nanoseconds in this state, reason; as they are now.
     fn status(&mut self, service: usize) -> (ServiceState, u32, u32, u64, String);
     /// The processes of all services that run.
-    fn processes(&self) -> Vec<ServiceProcess>;
+    fn processes(&mut self) -> Vec<ServiceProcess>;
     /// Does what a client wants.
     fn wish(&mut self, service: usize, wish: Wish) -> Result<(), ServiceRefusal>;
 }

@@ -8,6 +8,8 @@
 extern crate alloc;
 
 pub mod hardware;
+pub mod lines;
+pub mod supervised;
 
 use alloc::collections::VecDeque;
 use core::time::Duration;

@@ -1,6 +1,7 @@
 //! One service: its process, its state, and the reason for it.
 
 use core::time::Duration;
+use manager::lines::Lines;
 use manager::{History, How};
 use sing_sdk::inspect;
 use sing_sdk::plan::{Planned, When};
@@ -9,8 +10,6 @@ use sing_sdk::process::{Child, Exit, Manifest, stop};
 
 /// The most bytes of a reason that are kept.
 const REASON: usize = 200;
-/// How often a service may have a line in the log.
-const LOGGED: Duration = Duration::from_secs(1);
 
 /// What a service is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +93,8 @@ pub struct Service {
     pub stopped_for: Option<String>,
     /// Since when one of its endpoints is closed though it should not be, and which.
     pub broken: Option<(Duration, &'static str)>,
-    /// When it had its last line in the log, and how many it would have had since.
-    logged: Option<Duration>,
-    unlogged: u32,
+    /// Its lines in the log.
+    lines: Lines,
 }
 
 impl Service {
@@ -117,8 +115,7 @@ impl Service {
             reason: String::new(),
             stopped_for: None,
             broken: None,
-            logged: None,
-            unlogged: 0,
+            lines: Lines::default(),
         }
     }
 
@@ -185,24 +182,15 @@ impl Service {
     /// Puts a line into the log, unless it had one a moment ago: a service that ends again and
     /// again does not fill it.
     pub fn log(&mut self, now: Duration, text: &str) {
-        if self
-            .logged
-            .is_some_and(|at| now.saturating_sub(at) < LOGGED)
-        {
-            self.unlogged = self.unlogged.saturating_add(1);
-            return;
+        if let Some(before) = self.lines.next(now) {
+            sing_sdk::log!("{}: {text}{before}", self.name());
         }
-        self.log_at_once(now, text);
     }
 
     /// Puts a line into the log that does not come again: what it says needs a person.
     pub fn log_at_once(&mut self, now: Duration, text: &str) {
-        let name = &self.plan.service.name;
-        match core::mem::take(&mut self.unlogged) {
-            0 => sing_sdk::log!("{name}: {text}"),
-            more => sing_sdk::log!("{name}: {text} (and {more} times before)"),
-        }
-        self.logged = Some(now);
+        let before = self.lines.at_once(now);
+        sing_sdk::log!("{}: {text}{before}", self.name());
     }
 }
 

@@ -14,6 +14,7 @@
 use crate::service::how;
 use alloc::sync::Arc;
 use core::time::Duration;
+use manager::lines::Lines;
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{self, Child, Exit, stop};
@@ -32,8 +33,6 @@ const CALM: Duration = Duration::from_secs(1);
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 /// How long the thread waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
-/// How often a ward may have a line in the log.
-const LOGGED: Duration = Duration::from_secs(1);
 /// The most bytes of a reason that are kept.
 const REASON: usize = 200;
 
@@ -95,9 +94,8 @@ struct Watched {
     ended: Option<(String, Duration)>,
     /// How often it has ended by itself in a row.
     row: u32,
-    /// When it had its last line in the log, and how many it would have had since.
-    logged: Option<Duration>,
-    unlogged: u32,
+    /// Its lines in the log.
+    lines: Lines,
 }
 
 /// Begins to watch over all wards.
@@ -121,8 +119,7 @@ pub fn watch() -> Result<(), Error> {
             child,
             ended: None,
             row: 0,
-            logged: None,
-            unlogged: 0,
+            lines: Lines::default(),
         });
     }
     if !watched.is_empty() {
@@ -234,15 +231,8 @@ impl Watched {
 
     /// Puts a line into the log, unless it had one a moment ago.
     fn log(&mut self, now: Duration, name: &str, text: &str) {
-        let again = |at: Duration| now.saturating_sub(at) < LOGGED;
-        if self.logged.is_some_and(again) {
-            self.unlogged = self.unlogged.saturating_add(1);
-            return;
+        if let Some(before) = self.lines.next(now) {
+            sing_sdk::log!("{name}: {text}{before}");
         }
-        match core::mem::take(&mut self.unlogged) {
-            0 => sing_sdk::log!("{name}: {text}"),
-            more => sing_sdk::log!("{name}: {text} (and {more} times before)"),
-        }
-        self.logged = Some(now);
     }
 }

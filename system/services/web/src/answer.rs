@@ -82,26 +82,31 @@ impl Answer {
         Answer { status, text }
     }
 
-    /// With a header.
+    /// With a header, whose name is the server's own. Bytes that no value may have are written as in a URL, `%0A`: so
+    /// none begins another header, or ends the head.
     #[must_use]
-    pub fn header(mut self, name: &str, value: impl core::fmt::Display) -> Answer {
-        let _ = write!(self.text, "{name}: {value}\r\n");
+    pub fn header(mut self, name: &'static str, value: impl core::fmt::Display) -> Answer {
+        let _ = write!(self.text, "{name}: ");
+        let _ = write!(Value(&mut self.text), "{value}");
+        self.text.push_str("\r\n");
         self
     }
 
     /// The same with a text as its value.
     #[must_use]
-    pub fn with(mut self, name: &str, value: &str) -> Answer {
-        for part in [name, ": ", value, "\r\n"] {
+    pub fn with(mut self, name: &'static str, value: &str) -> Answer {
+        for part in [name, ": "] {
             self.text.push_str(part);
         }
+        let _ = Value(&mut self.text).write_str(value);
+        self.text.push_str("\r\n");
         self
     }
 
-    /// With headers as lines, each ended.
+    /// With the headers of an extension.
     #[must_use]
-    pub fn lines(mut self, lines: &str) -> Answer {
-        self.text.push_str(lines);
+    pub fn given(mut self, given: &Given) -> Answer {
+        self.text.push_str(&given.lines);
         self
     }
 
@@ -122,6 +127,31 @@ impl Answer {
         }
         self.text.push_str("\r\n");
         self.text
+    }
+}
+
+/// Whether a header's value may have a byte.
+fn is_of_value(byte: u8) -> bool {
+    byte == b'\t' || byte >= b' ' && byte != 0x7f
+}
+
+/// Writes the value of a header.
+struct Value<'a>(&'a mut String);
+
+impl core::fmt::Write for Value<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        if text.bytes().all(is_of_value) {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        for c in text.chars() {
+            // What no value may have is ASCII.
+            match u8::try_from(c) {
+                Ok(byte) if !is_of_value(byte) => write!(self.0, "%{byte:02X}")?,
+                _ => self.0.push(c),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -157,7 +187,7 @@ fn escaped(text: &str) -> String {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// As they are sent, each line ended.
-    pub lines: String,
+    lines: String,
     /// The length of the body, if it says one.
     pub length: Option<u64>,
 }
@@ -185,7 +215,7 @@ pub fn given(text: &str) -> Option<Given> {
         let (name, value) = line.split_once(':')?;
         let value = value.trim_matches([' ', '\t']);
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        let plain = value.bytes().all(|b| b == b'\t' || b >= b' ' && b != 0x7f);
+        let plain = value.bytes().all(is_of_value);
         if name.is_empty() || !name.bytes().all(token) || !plain {
             return None;
         }
@@ -208,6 +238,7 @@ pub fn given(text: &str) -> Option<Given> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString as _;
 
     #[test]
     fn an_extension_cannot_forge_an_answer() {
@@ -240,6 +271,35 @@ mod tests {
             "A\t: b",
         ] {
             assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn no_value_begins_another_header() {
+        let lines = |answer: Answer| {
+            let text = answer.finish(Length::None, true, true);
+            let headers = text
+                .split_once("Singularity\r\n")
+                .map(|(_, rest)| rest.to_string());
+            headers.unwrap_or_default()
+        };
+        for (value, sent) in [
+            ("/a?b\r\nSet-Cookie: c", "/a?b%0D%0ASet-Cookie: c"),
+            ("a\n\nb", "a%0A%0Ab"),
+            ("\0\u{1}\u{7f}", "%00%01%7F"),
+            ("tab\tand space", "tab\tand space"),
+            ("\u{e4}\u{20ac}", "\u{e4}\u{20ac}"),
+            ("\u{e4}\r\u{20ac}", "\u{e4}%0D\u{20ac}"),
+            ("", ""),
+        ] {
+            let expected = format!("Location: {sent}\r\n\r\n");
+            let answer = Answer::new(301, 0);
+            assert_eq!(lines(answer.with("Location", value)), expected);
+            let answer = Answer::new(301, 0);
+            assert_eq!(
+                lines(answer.header("Location", format_args!("{value}"))),
+                expected
+            );
         }
     }
 

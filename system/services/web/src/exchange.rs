@@ -445,7 +445,7 @@ impl Exchange<'_, '_> {
         // A body that nobody gets is not taken from the program either.
         let unread = bodiless || head.method == "HEAD";
         self.answer = (!unread).then_some(body);
-        let answer = self.talk.head(status).lines(&given.lines);
+        let answer = self.talk.head(status).given(&given);
         let answer = answer.header("X-Request-Id", self.talk.id);
         self.begun = Some(self.length);
         self.talk.begin(answer, self.length)?;

@@ -8,7 +8,9 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use sing_sdk::contracts::FileFault;
 use sing_sdk::fs::{Changes, Directory, Moment};
+use sing_sdk::prelude::*;
 use sing_sdk::sync::Mutex;
 use sing_sdk::time::uptime;
 
@@ -19,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 enum Which {
     /// It was not asked for: a connection for one request has no use for it.
     Unknown,
-    /// The file system does not say.
+    /// The file system does not say, or could not: the connection asks it for each request.
     None,
     Of((u64, u64)),
 }
@@ -42,6 +44,8 @@ struct Watching {
     changes: Option<Changes>,
     /// When it may be asked again.
     next: Duration,
+    /// Why it could not be asked last, which the log has.
+    said: Option<Error>,
 }
 
 impl Root {
@@ -60,6 +64,7 @@ impl Watch {
             watching: Mutex::new(Watching {
                 changes: None,
                 next: Duration::ZERO,
+                said: None,
             }),
             asking: AtomicBool::new(false),
         }
@@ -77,7 +82,10 @@ impl Watch {
                     self.offer(changes);
                     Which::Of(of)
                 }
-                Err(_) => Which::None,
+                Err(error) => {
+                    self.cannot(error);
+                    Which::None
+                }
             };
             self.asking.store(false, Ordering::Relaxed);
         }
@@ -99,6 +107,18 @@ impl Watch {
         moment
     }
 
+    /// Puts into the log why changes cannot be watched: a reason is said once. That a file system does not tell of
+    /// them is none.
+    fn cannot(&self, error: Error) {
+        let mut watching = self.watching.lock();
+        if error != Error::File(FileFault::NotSupported) && watching.said != Some(error) {
+            watching.said = Some(error);
+            sing_sdk::log!(
+                "files: no channel to be told of changes: {error}; the file system is asked for each request"
+            );
+        }
+    }
+
     /// A further channel, in the place of one that has gone or is of another directory: the newest
     /// connection is right about what is at the path.
     fn offer(&self, further: Changes) {
@@ -106,6 +126,7 @@ impl Watch {
         let own = watching.changes.as_ref();
         if own.is_none_or(|own| own.is_gone() || own.of() != further.of()) {
             watching.changes = Some(further);
+            watching.said = None;
         }
     }
 }

@@ -12,6 +12,7 @@ pub const ALL: &[Test] = &[
     ("paths stay below", paths),
     ("symbolic links", links),
     ("renames", renames),
+    ("links with a slash", links_with_a_slash),
     ("listings", listings),
     ("for reading only", to_read),
 ];
@@ -152,6 +153,41 @@ fn renames() -> Check {
         root.rename("empty/e/three", "empty/e/three").is_ok(),
         root.attributes("empty/e/three")?.bytes == 3,
     ];
+    all(&holds)
+}
+
+/// What is made, removed or renamed is a name, and that of a link is no directory's.
+fn links_with_a_slash() -> Check {
+    let mut stage = Stage::new(8)?;
+    let mut root = stage.root()?;
+    for name in ["d", "empty"] {
+        root.make_directory(name)?;
+    }
+    drop(root.open_with("file", Options::create())?);
+    for (name, target) in [("to", "empty"), ("nowhere", "none"), ("round", "round")] {
+        root.make_link(name, target)?;
+    }
+    let (no, there) = (Some(FileFault::NotDirectory), Some(FileFault::Exists));
+    let mut holds = Vec::new();
+    for path in ["to/", "nowhere/", "round//", "file/"] {
+        holds.extend([
+            fault(root.rename("d", path)) == no,
+            fault(root.rename("file", path)) == no,
+            fault(root.rename(path, "new")) == no,
+            fault(root.remove(path)) == no,
+            fault(root.remove_directory(path)) == no,
+            fault(root.make_directory(path)) == there,
+            fault(root.make_link(path, "x")) == there,
+            fault(root.link("file", path)) == there,
+        ]);
+    }
+    holds.extend([
+        fault(root.rename("none", "to/")) == Some(FileFault::NotFound),
+        fault(root.link("to/", "new")) == Some(FileFault::IsDirectory),
+        root.rename("d/", "to/d/").is_ok() && root.attributes("empty/d").is_ok(),
+        root.attributes("to/")?.kind == FileKind::Directory,
+        root.rename("to", "new").is_ok() && root.read_link("new")? == "empty",
+    ]);
     all(&holds)
 }
 

@@ -8,7 +8,7 @@
 //!   Linux: what comes to the directory between both requests may be in a listing or not.
 
 use super::super::p9_files::{Patience, is_named, read_cached, which};
-use super::{Fid, Server, fit, room_in};
+use super::{Fid, Server, put, room_in};
 use rustix::io::Errno;
 use sing_p9::{Reply, Request, open};
 use std::os::fd::AsFd as _;
@@ -30,22 +30,12 @@ impl Server {
         };
         let mut data = std::mem::take(&mut self.data);
         let answer = self.answer_at_once(request, room, &mut data);
-        let is_served = match answer {
-            Ok(reply) => {
-                reply.encode(tag, out);
-                true
-            }
-            // Linux knows that there is no such name.
-            Err(Errno::NOENT) => {
-                Reply::Error(Errno::NOENT.raw_os_error().cast_unsigned()).encode(tag, out);
-                true
-            }
-            Err(_) => false,
-        };
-        self.data = data;
+        // Linux knows that there is no such name.
+        let is_served = matches!(answer, Ok(_) | Err(Errno::NOENT));
         if is_served {
-            fit(tag, room, out);
+            put(answer, tag, room, out);
         }
+        self.data = data;
         is_served
     }
 

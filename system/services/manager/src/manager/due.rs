@@ -5,6 +5,7 @@ use super::{HOLD, Manager};
 use crate::clients::{Services, Wish};
 use crate::service::{Probe, State};
 use crate::wards::{self, Ward};
+use ::manager::supervised::Supervised;
 use core::time::Duration;
 use sing_sdk::plan::Dependants;
 use sing_sdk::prelude::*;
@@ -104,25 +105,40 @@ impl Manager {
 impl Manager {
     /// Notes the end of a service's process, if it has ended and nobody has noticed yet: its clients are
     /// told, and get, what is true now.
-    fn notice_end(&mut self, at: usize, now: Duration) {
-        if at < self.services.len() {
-            self.ended(at, now);
+    pub(super) fn notice_end(&mut self, at: usize, now: Duration) {
+        if let Supervised::Service(service) = self.supervised(at) {
+            self.ended(service, now);
         }
     }
 
-    /// The ward at a position behind the services.
+    /// The same of all.
+    pub(super) fn notice_ends(&mut self, now: Duration) {
+        for service in 0..self.services.len() {
+            self.ended(service, now);
+        }
+    }
+
+    /// Who is at a position.
+    pub(super) fn supervised(&self, at: usize) -> Supervised {
+        Supervised::at(at, self.services.len())
+    }
+
+    /// The ward at a position.
     pub(super) fn ward(&self, at: usize) -> Option<Ward> {
-        let at = at.checked_sub(self.services.len())?;
-        wards::all().get(at).cloned()
+        match self.supervised(at) {
+            Supervised::Ward(at) => wards::all().get(at).cloned(),
+            Supervised::Service(_) => None,
+        }
     }
 }
 
 impl Services for Manager {
     fn find(&self, name: &str) -> Option<usize> {
-        // Wards stand behind the services.
         let ward = || wards::all().iter().position(|w| w.name == name);
         let service = self.services.iter().position(|s| s.name() == name);
-        service.or_else(|| ward().map(|at| self.services.len() + at))
+        let found = service.map(Supervised::Service);
+        let found = found.or_else(|| ward().map(Supervised::Ward));
+        found.map(|who| who.position(self.services.len()))
     }
 
     fn status(&mut self, service: usize) -> (ServiceState, u32, u32, u64, String) {
@@ -149,7 +165,8 @@ impl Services for Manager {
         )
     }
 
-    fn processes(&self) -> Vec<ServiceProcess> {
+    fn processes(&mut self) -> Vec<ServiceProcess> {
+        self.notice_ends(time::uptime());
         let running = self.services.iter().filter(|s| s.child.is_some());
         let services = running.map(|s| ServiceProcess {
             process: s.process(),

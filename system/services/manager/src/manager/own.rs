@@ -8,10 +8,12 @@ use crate::service::Service;
 use crate::wards;
 use core::time::Duration;
 use manager::hardware::{Found, Hardware};
+use manager::supervised::Supervised;
 use sing_sdk::device;
 use sing_sdk::door::{Link, Place, Turned};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
+use sing_sdk::time;
 use sing_sdk::walk::{Directories, Entry};
 
 /// The manager itself, and a report for each service.
@@ -50,14 +52,17 @@ impl Place for Own<'_> {
         let text = match path {
             "/" => None,
             path => match manager.find(&path[1..]) {
-                Some(i) if i >= manager.services.len() => {
-                    manager.ward(i).map(|ward| wards::text(&ward, self.now))
-                }
-                Some(i) => Some(report::text(
-                    &manager.services[i],
-                    &manager.services,
-                    self.now,
-                )),
+                Some(at) => match manager.supervised(at) {
+                    Supervised::Ward(_) => {
+                        manager.ward(at).map(|ward| wards::text(&ward, self.now))
+                    }
+                    Supervised::Service(i) => {
+                        // What it says is true now, also of one that has just ended.
+                        manager.notice_end(at, self.now);
+                        let services = &manager.services;
+                        Some(report::text(&services[i], services, self.now))
+                    }
+                },
                 None => return Err((Refusal::NotFound, client)),
             },
         };
@@ -93,6 +98,7 @@ impl Place for Reflected<'_> {
             Ok(Found::Endpoint) => return Err((Refusal::NotFound, client)),
             Err(reason) => return Err((reason, client)),
         };
+        self.0.notice_ends(time::uptime());
         let text = match device::info(number) {
             Ok(Some(device)) => report::device(&device, number, &self.0.services),
             _ => return Err((Refusal::NoResources, client)),
