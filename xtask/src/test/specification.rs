@@ -85,6 +85,11 @@ fn exists(run: &Run, test: &str) -> Result<(), String> {
                 .find(|(name, _)| name == package);
             let folder =
                 folder.ok_or_else(|| format!("`{test}`: there is no crate `{package}`"))?;
+            if !super::unit::runs(&run.project, package) {
+                return Err(format!(
+                    "`{test}`: the part `unit` does not run `{package}`"
+                ));
+            }
             let function = path.rsplit("::").next().unwrap_or(path);
             has_function(&root.join(&folder.1), function).map_err(|e| format!("{e:#}"))?
         }

@@ -2,11 +2,14 @@
 
 use super::{Report, Run};
 use crate::cargo;
+use crate::project::Project;
 use anyhow::Result;
 use std::collections::BTreeSet;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 17] = [
+const FURTHER: [&str; 19] = [
+    "bridge",
+    "ps",
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -31,6 +34,11 @@ const NEEDS_CLANG: &str = "clang_";
 
 /// The tests of the store cut the power tens of thousands of times.
 const STORE: [&str; 2] = ["--config", "profile.release.package.redb.opt-level=3"];
+
+/// Whether the unit tests of a package are run.
+pub(super) fn runs(project: &Project, package: &str) -> bool {
+    project.defaults.contains(package) || FURTHER.contains(&package)
+}
 
 /// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite; and by one command,
 /// so that what they have in common is built once as well.
@@ -122,6 +130,25 @@ fn details(output: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk;
+    use std::path::Path;
+
+    #[test]
+    fn each_package_with_tests_is_run() {
+        let project = Project::find().unwrap();
+        let tests = |folder: &Path| {
+            let files = walk::files(&project.root.join(folder), walk::is_written).unwrap();
+            files.iter().any(|path| {
+                let text = walk::is(path, "rs").then(|| std::fs::read_to_string(path).unwrap());
+                text.is_some_and(|text| text.lines().any(|line| line.trim() == "#[test]"))
+            })
+        };
+        let left_out = project.packages.iter().filter(|(name, folder)| {
+            !folder.as_os_str().is_empty() && !runs(&project, name) && tests(folder)
+        });
+        let left_out: Vec<_> = left_out.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(left_out, Vec::<&str>::new());
+    }
 
     #[test]
     fn the_harness_is_understood() {

@@ -359,8 +359,9 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// Whether a function of an instance, which is not the program's, calls the program's `_start`, itself or
-    /// by functions of its own module.
-    pub fn calls_start(
+    /// by functions of its own module, and nothing else of the program's, but for what makes room: adapters get
+    /// their state's room so. What does more cannot be left out for `_start`.
+    pub fn only_starts(
         &mut self,
         program: &Parts<'a>,
         modules: &[Option<Parts<'a>>],
@@ -379,22 +380,29 @@ impl<'a> Lowering<'_, 'a> {
         };
         let imports = module.imports.iter();
         let imports: Vec<_> = imports.filter(|i| crate::imports::is_function(i)).collect();
-        let starts = imports.iter().map(|import| {
-            let given = self.given(instance, import.module, import.name, STEPS);
-            matches!(given, Ok(Target::Of(number, _, function))
-                if number == self.instance && function == begin)
-        });
-        let starts: Vec<bool> = starts.collect();
-        let mut seen = BTreeSet::from([function]);
+        let own = |import: &&wp::Import<'_>| match self.given(
+            instance,
+            import.module,
+            import.name,
+            STEPS,
+        ) {
+            Ok(Target::Of(number, _, function)) if number == self.instance => Some(function),
+            _ => None,
+        };
+        let own: Vec<Option<u32>> = imports.iter().map(own).collect();
+        let (mut seen, mut starts) = (BTreeSet::from([function]), false);
         let mut next = vec![function];
         while let Some(function) = next.pop() {
-            if let Some(&starts) = starts.get(function as usize) {
-                if starts {
-                    return true;
+            if let Some(&own) = own.get(function as usize) {
+                let others = |own| program.function_type(own).is_none_or(|ty| !makes_room(ty));
+                match own {
+                    Some(own) if own == begin => starts = true,
+                    Some(own) if others(own) => return false,
+                    _ => {}
                 }
                 continue;
             }
-            let Some(body) = module.bodies.get(function as usize - starts.len()) else {
+            let Some(body) = module.bodies.get(function as usize - own.len()) else {
                 continue;
             };
             let operators = body.get_operators_reader().into_iter().flatten().flatten();
@@ -404,7 +412,7 @@ impl<'a> Lowering<'_, 'a> {
             });
             next.extend(called.filter(|function| seen.insert(*function)));
         }
-        false
+        starts
     }
 
     /// The core function behind a function of an instance.

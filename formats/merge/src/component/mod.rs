@@ -214,7 +214,7 @@ pub(crate) fn lower<'a>(bytes: &'a [u8]) -> Result<Lowered<'a>, Error> {
         }
         Target::Of(other, _, function) => {
             // An adapter calls the program's `_start`; what does something else stays.
-            match lowering.calls_start(&program, &modules, *other, *function) {
+            match lowering.only_starts(&program, &modules, *other, *function) {
                 true => _ = lowering.adapters.remove(other),
                 false => stay.push(*other),
             }

@@ -353,7 +353,7 @@ fn with_run_between(run: &str) -> String {
 }
 
 /// A module in the program's memory in which a component begins is an adapter of preview 1 only if it
-/// calls the program's `_start`: what does something else is not left out.
+/// calls the program's `_start` and nothing else of it: what does something else, or more, is not left out.
 #[test]
 fn what_begins_without_the_programs_start_is_linked() {
     let functions = |run: &str| calls(&joined(&with_run_between(run), ADAPTER).unwrap());
@@ -362,6 +362,7 @@ fn what_begins_without_the_programs_start_is_linked() {
     // The program's two functions, and three of the other module.
     for (run, called) in [
         ("(call $other)", vec![2]),
+        ("(call $other) (call $start)", vec![2, 1]),
         ("(call $round)", vec![4]),
         ("", vec![]),
     ] {

@@ -69,7 +69,9 @@ pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr)
     let mut requests = Requests::new(server.config.body);
     let mut root = None;
     for number in 1..=server.config.requests {
-        server.slots.quiet(slot);
+        if number > 1 {
+            server.slots.quiet(slot);
+        }
         let heard = listen(server, slot, &mut wire, &mut requests);
         if !server.slots.busy(slot) {
             return wire.abort();
@@ -125,7 +127,7 @@ fn leave(server: &Server, slot: usize) -> Handle {
 
 /// Ends a connection whose last answer is given; it makes way meanwhile.
 fn close(server: &Server, slot: usize, wire: Wire) {
-    server.slots.waits(slot);
+    server.slots.sends(slot);
     wire.close(leave(server, slot), || server.slots.ends(slot));
 }
 
@@ -222,7 +224,7 @@ impl Talk<'_> {
         let mut passed = 0;
         let pace = Pace::new(uptime());
         // The answer is given: who only holds the connection now keeps nobody out.
-        self.server.slots.waits(self.slot);
+        self.server.slots.sends(self.slot);
         while self.stays && !self.is_whole {
             match self.requests.event() {
                 Ok(Some(Event::Content(content))) => passed += content.len() as u64,

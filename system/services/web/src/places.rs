@@ -7,8 +7,10 @@
 //!   served makes way before one that waits for its first bytes: a client that closes one connection and
 //!   opens the next has no more than before, though the server may see the next one first.
 //! - When all are taken, an address that comes gets a place of one that would still have more than it; one that has as
-//!   many as any gets none but its own. So however many connections of others wait to be taken, each is judged at
-//!   once, and none waits behind them.
+//!   many as any gets one of its own, or one whose client has long been quiet. So however many connections somebody
+//!   opens, those of others do not wait behind them, unless all places serve requests.
+//! - Whose answer may still be on its way makes way only if who comes has waited for that. How long somebody waits is
+//!   a matter of when he came, and not of what others do.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,8 +18,16 @@ use core::cmp::Reverse;
 use core::net::IpAddr;
 use core::time::Duration;
 
-/// How long one may be quiet before it makes way for somebody who has no fewer.
+/// How long one may be quiet before it makes way for somebody who has no fewer, and before it makes way for anybody.
 const QUIET: Duration = Duration::from_millis(500);
+const LONG: Duration = Duration::from_secs(5);
+/// How long a client's first bytes are on their way, and an answer to it.
+const FIRST: Duration = Duration::from_millis(30);
+const SETTLE: Duration = Duration::from_millis(100);
+/// How long one that has few may wait for a place before it is refused.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long one that was told to make way takes for that. One that does not keeps nobody else from being told.
+const LEAVING: Duration = Duration::from_secs(1);
 
 /// What the connection in a place does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,28 +36,43 @@ pub enum Use {
     Free,
     /// A request is served.
     Busy,
-    /// It waits for a request since then.
+    /// It waits for its first request since then.
+    Begins(Duration),
+    /// It is answered since then, and waits for a further request.
     Quiet(Duration),
     /// It waits for its client since then, within a request.
     Waits(Duration),
+    /// Its answer is given since then, and goes to its client.
+    Sends(Duration),
     /// It is answered since then, and waits for its client to close.
     Ends(Duration),
-    /// It makes way for another.
-    Leaves,
+    /// It makes way for another since then.
+    Leaves(Duration),
 }
 
 impl Use {
-    /// Who makes way, if it can: the least of these. Those behind their last answer come first.
-    fn quiet(self) -> Option<(bool, Duration)> {
-        match self {
-            Use::Ends(since) => Some((false, since)),
-            Use::Quiet(since) | Use::Waits(since) => Some((true, since)),
-            Use::Free | Use::Busy | Use::Leaves => None,
-        }
+    /// Who makes way, if it can: the least of these. Those whose bytes may be on their way come last, and of the others
+    /// those behind their last answer first; so also if they have just got it and make way for one of the same address
+    /// (`own`): a client that opens a further connection has read what ends this one.
+    fn quiet(self, now: Duration, own: bool) -> Option<(bool, bool, Duration)> {
+        let (since, young) = match self {
+            Use::Begins(since) => (since, FIRST),
+            Use::Quiet(since) | Use::Ends(since) => (since, SETTLE),
+            Use::Waits(since) => (since, Duration::ZERO),
+            Use::Sends(since) => (since, QUIET),
+            Use::Free | Use::Busy | Use::Leaves(_) => return None,
+        };
+        let ends = matches!(self, Use::Ends(_));
+        let is_young = now.saturating_sub(since) < young && !(own && ends);
+        Some((is_young, !ends, since))
     }
 
     fn is_taken(self) -> bool {
-        !matches!(self, Use::Free | Use::Leaves)
+        !matches!(self, Use::Free | Use::Leaves(_))
+    }
+
+    fn is_leaving(self, now: Duration) -> bool {
+        matches!(self, Use::Leaves(since) if now.saturating_sub(since) < LEAVING)
     }
 }
 
@@ -96,68 +121,80 @@ impl Places {
         }
     }
 
-    /// Judges a connection from an address, and who makes way for it, if somebody does.
-    pub fn enter(&mut self, from: IpAddr, now: Duration) -> (Verdict, Option<usize>) {
+    /// Judges a connection that came from an address at some time, and who makes way for it, if somebody does.
+    pub fn enter(
+        &mut self,
+        from: IpAddr,
+        came: Duration,
+        now: Duration,
+    ) -> (Verdict, Option<usize>) {
         let from = whose(from);
         let own = self.taken().filter(|(_, place)| place.from == from);
-        let own_count = own.count();
-        let mut leaves = None;
-        if own_count >= (self.all.len() / 2).max(1) {
-            leaves = self.quietest(|place| place.from == from);
+        let own = own.count();
+        let (mut verdict, mut leaves) = (Verdict::Waits, None);
+        if own >= (self.all.len() / 2).max(1) {
+            leaves = self.quietest_of(from, now);
             if leaves.is_none() {
                 return (Verdict::Refused, None);
             }
         }
-        let free = self.all.iter().position(|place| place.of == Use::Free);
-        let verdict = match free {
-            Some(free) => {
-                self.all[free] = Place {
-                    of: Use::Quiet(now),
-                    from,
-                };
-                Verdict::Takes(free)
-            }
-            // One for each that comes.
-            None if leaves.is_some() || self.all.iter().any(|place| place.of == Use::Leaves) => {
-                Verdict::Waits
-            }
-            None => {
-                let (chosen, verdict) = self.full(from, own_count, now);
-                leaves = chosen;
-                verdict
-            }
-        };
+        if let Some(free) = self.all.iter().position(|place| place.of == Use::Free) {
+            let of = Use::Begins(now);
+            self.all[free] = Place { of, from };
+            verdict = Verdict::Takes(free);
+        } else if leaves.is_none() {
+            (verdict, leaves) = self.full(from, own, came, now);
+        }
         if let Some(at) = leaves {
-            self.all[at].of = Use::Leaves;
+            self.all[at].of = Use::Leaves(now);
         }
         (verdict, leaves)
     }
 
     /// All are taken: who makes way for an address that has so many of them.
-    fn full(&self, from: IpAddr, own: usize, now: Duration) -> (Option<usize>, Verdict) {
+    fn full(
+        &self,
+        from: IpAddr,
+        own: usize,
+        came: Duration,
+        now: Duration,
+    ) -> (Verdict, Option<usize>) {
         let mut counts = BTreeMap::new();
         for (_, place) in self.taken() {
             *counts.entry(place.from).or_insert(0) += 1;
         }
         let count = |place: &Place| counts.get(&place.from).copied().unwrap_or(0);
         let most = counts.values().copied().max().unwrap_or(0);
-        // Who would still have more: of those with the most.
+        // Who would still have more: of those with the most, unless their answers are on their way.
         let more = self.taken().filter(|(_, place)| count(place) > own + 1);
-        let more =
-            more.filter_map(|(at, place)| Some((Reverse(count(place)), place.of.quiet()?, at)));
-        let more = more.min().map(|(_, _, at)| at);
-        let is_late = |place: &Place| {
-            let quiet = place.of.quiet();
-            quiet.is_some_and(|(_, since)| now.saturating_sub(since) >= QUIET)
+        let more = more.filter_map(|(at, place)| {
+            let (is_young, ends, since) = place.of.quiet(now, false)?;
+            Some((is_young, Reverse(count(place)), ends, since, at))
+        });
+        let more = more.min().map(|(is_young, .., at)| (is_young, at));
+        let late = self.taken().filter_map(|(at, place)| {
+            let (.., since) = place.of.quiet(now, false)?;
+            let quiet = now.saturating_sub(since);
+            let late = quiet >= LONG || quiet >= QUIET && count(place) >= own;
+            late.then_some((since, at))
+        });
+        let late = late.min().map(|(_, at)| at);
+        let waited = now.saturating_sub(came);
+        let chosen = match more {
+            Some((true, _)) if waited < SETTLE => return (Verdict::Waits, None),
+            Some((_, at)) => Some(at),
+            None => self.quietest_of(from, now).or(late),
         };
-        let chosen = more
-            .or_else(|| self.quietest(|place| place.from == from))
-            .or_else(|| self.quietest(is_late));
-        let verdict = match chosen {
-            None if own > 0 && own >= most => Verdict::Refused,
-            _ => Verdict::Waits,
-        };
-        (chosen, verdict)
+        if chosen.is_none() && own > 0 && own >= most {
+            // Others that have fewer may wait behind it.
+            let is_many = own * 4 >= self.all.len();
+            if is_many || waited >= PATIENCE {
+                return (Verdict::Refused, None);
+            }
+        }
+        // One for each that comes.
+        let leaving = self.all.iter().any(|place| place.of.is_leaving(now));
+        (Verdict::Waits, chosen.filter(|_| !leaving))
     }
 
     fn taken(&self) -> impl Iterator<Item = (usize, &Place)> {
@@ -165,17 +202,17 @@ impl Places {
         all.filter(|(_, place)| place.of.is_taken())
     }
 
-    /// Of some, the one that makes way first.
-    fn quietest(&self, of: impl Fn(&Place) -> bool) -> Option<usize> {
-        let those = self.taken().filter(|(_, place)| of(place));
-        let those = those.filter_map(|(at, place)| Some((place.of.quiet()?, at)));
-        those.min().map(|(_, at)| at)
+    /// Of an address' own, the one that makes way first.
+    fn quietest_of(&self, from: IpAddr, now: Duration) -> Option<usize> {
+        let own = self.taken().filter(|(_, place)| place.from == from);
+        let own = own.filter_map(|(at, place)| Some((place.of.quiet(now, true)?, at)));
+        own.min().map(|(_, at)| at)
     }
 
     /// Says what a connection does from now on; false, and nothing changes, if it is to make way.
     pub fn turn(&mut self, at: usize, to: Use) -> bool {
         let place = &mut self.all[at];
-        let stays = place.of != Use::Leaves;
+        let stays = !matches!(place.of, Use::Leaves(_));
         if stays {
             place.of = to;
         }

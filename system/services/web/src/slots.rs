@@ -30,9 +30,10 @@ impl Slots {
 
     /// A place for a connection from an address, once somebody has made way; `None` if it is to have none.
     pub fn admit(&self, from: IpAddr) -> Option<usize> {
+        let came = uptime();
         loop {
             let mut places = self.places.lock();
-            let (verdict, leaves) = places.enter(from, uptime());
+            let (verdict, leaves) = places.enter(from, came, uptime());
             if let Some(at) = leaves {
                 self.leave[at].set();
             }
@@ -41,7 +42,11 @@ impl Slots {
                     self.leave[at].reset();
                     return Some(at);
                 }
-                Verdict::Refused => return None,
+                Verdict::Refused => {
+                    // It may have been woken in the place of another that waits.
+                    self.freed.set();
+                    return None;
+                }
                 Verdict::Waits => {}
             }
             drop(places);
@@ -60,7 +65,7 @@ impl Slots {
         self.turn(slot, Use::Busy)
     }
 
-    /// The next request is waited for.
+    /// The next request is waited for, behind an answer.
     pub fn quiet(&self, slot: usize) {
         self.turn(slot, Use::Quiet(uptime()));
     }
@@ -70,7 +75,12 @@ impl Slots {
         self.turn(slot, Use::Waits(uptime()));
     }
 
-    /// The last answer is given, and the client's end is waited for.
+    /// The answer is given, and goes to the client.
+    pub fn sends(&self, slot: usize) {
+        self.turn(slot, Use::Sends(uptime()));
+    }
+
+    /// The last answer is with the client, whose end is waited for.
     pub fn ends(&self, slot: usize) {
         self.turn(slot, Use::Ends(uptime()));
     }
@@ -88,7 +98,7 @@ impl Slots {
     pub fn leave_all(&self) {
         let places = self.places.lock();
         for (leave, of) in self.leave.iter().zip(places.uses()) {
-            if matches!(of, Use::Quiet(_)) {
+            if matches!(of, Use::Begins(_) | Use::Quiet(_)) {
                 leave.set();
             }
         }

@@ -12,11 +12,21 @@ fn at(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// What becomes of one of an address that comes, and who makes way.
+fn comes(places: &mut Places, from: u8, now: u64) -> (Verdict, Option<usize>) {
+    waits(places, from, now, now)
+}
+
+/// The same of one that has come before.
+fn waits(places: &mut Places, from: u8, came: u64, now: u64) -> (Verdict, Option<usize>) {
+    places.enter(address(from), at(came), at(now))
+}
+
 /// Places of these addresses, taken one after the other, a millisecond each; all served but for those named.
 fn taken(count: usize, from: &[u8], quiet: &[usize]) -> Places {
     let mut places = Places::new(count);
     for (number, &from) in from.iter().enumerate() {
-        let entered = places.enter(address(from), at(number as u64));
+        let entered = comes(&mut places, from, number as u64);
         assert_eq!(entered, (Verdict::Takes(number), None));
         if !quiet.contains(&number) {
             assert!(places.turn(number, Use::Busy));
@@ -29,9 +39,9 @@ fn taken(count: usize, from: &[u8], quiet: &[usize]) -> Places {
 fn one_address_has_half_and_takes_the_place_of_its_own_beyond() {
     let mut places = taken(8, &[1, 1, 1, 1], &[1, 3]);
     // One that has its answer goes first, then the one that is quiet longest.
-    assert!(places.turn(2, Use::Ends(at(9))));
+    assert!(places.turn(2, Use::Ends(at(49))));
     for leaves in [2, 1, 3] {
-        let (verdict, left) = places.enter(address(1), at(20));
+        let (verdict, left) = comes(&mut places, 1, 50);
         assert_eq!(left, Some(leaves));
         let Verdict::Takes(taken) = verdict else {
             panic!("{verdict:?}");
@@ -40,10 +50,10 @@ fn one_address_has_half_and_takes_the_place_of_its_own_beyond() {
         // It serves nothing any more.
         assert!(!places.turn(leaves, Use::Busy));
     }
-    assert_eq!(places.enter(address(1), at(5000)), (Verdict::Refused, None));
+    assert_eq!(comes(&mut places, 1, 5000), (Verdict::Refused, None));
     // Others are not concerned.
     assert!(matches!(
-        places.enter(address(2), at(21)),
+        comes(&mut places, 2, 51),
         (Verdict::Takes(_), None)
     ));
 }
@@ -51,64 +61,98 @@ fn one_address_has_half_and_takes_the_place_of_its_own_beyond() {
 #[test]
 fn when_all_are_taken_who_has_most_makes_way_at_once() {
     let mut places = taken(6, &[1, 1, 1, 2, 2, 3], &[1, 2, 3, 5]);
-    assert_eq!(places.enter(address(4), at(6)), (Verdict::Waits, Some(1)));
+    assert_eq!(comes(&mut places, 4, 50), (Verdict::Waits, Some(1)));
     // One for each that comes: as long as it goes, nobody else is told to.
-    assert_eq!(places.enter(address(4), at(7)), (Verdict::Waits, None));
-    assert!(!places.turn(1, Use::Quiet(at(7))));
+    assert_eq!(comes(&mut places, 4, 51), (Verdict::Waits, None));
+    assert!(!places.turn(1, Use::Quiet(at(51))));
     places.free(1);
-    assert_eq!(places.enter(address(4), at(8)), (Verdict::Takes(1), None));
+    assert_eq!(comes(&mut places, 4, 52), (Verdict::Takes(1), None));
     assert!(places.turn(1, Use::Busy));
     // Two of address 1, two of 2: who has none gets the place that is quiet longest.
-    assert_eq!(places.enter(address(5), at(9)), (Verdict::Waits, Some(2)));
+    assert_eq!(comes(&mut places, 5, 53), (Verdict::Waits, Some(2)));
+    // One that was told, and does not go, keeps nobody else from being told for long.
+    assert_eq!(comes(&mut places, 6, 1052), (Verdict::Waits, None));
+    assert_eq!(comes(&mut places, 6, 1053), (Verdict::Waits, Some(3)));
+}
+
+#[test]
+fn an_answer_on_its_way_is_not_cut_unless_who_comes_has_waited() {
+    for (of, young) in [
+        (Use::Begins as fn(Duration) -> Use, 30),
+        (Use::Quiet, 100),
+        (Use::Ends, 100),
+        (Use::Sends, 500),
+    ] {
+        let mut places = taken(4, &[1, 1, 2, 3], &[]);
+        assert!(places.turn(0, of(at(1000))));
+        assert_eq!(
+            comes(&mut places, 4, 1000 + young - 1),
+            (Verdict::Waits, None)
+        );
+        // One in a request goes before.
+        let mut other = taken(4, &[1, 1, 2, 3], &[]);
+        assert!(other.turn(0, of(at(1000))) && other.turn(1, Use::Waits(at(1001))));
+        assert_eq!(comes(&mut other, 4, 1002), (Verdict::Waits, Some(1)));
+        let mut same = taken(4, &[1, 1, 2, 3], &[]);
+        assert!(same.turn(0, of(at(1000))));
+        assert_eq!(comes(&mut same, 4, 1000 + young), (Verdict::Waits, Some(0)));
+        // However young they are, they go when who comes has waited.
+        assert!(places.turn(0, of(at(2099))));
+        assert_eq!(waits(&mut places, 4, 2000, 2099), (Verdict::Waits, None));
+        assert_eq!(waits(&mut places, 4, 2000, 2100), (Verdict::Waits, Some(0)));
+    }
 }
 
 #[test]
 fn who_has_as_many_as_any_gets_his_own_place_or_none() {
     let mut places = taken(4, &[1, 2, 1, 2], &[1, 2]);
-    assert_eq!(places.enter(address(1), at(5)), (Verdict::Waits, Some(2)));
+    assert_eq!(comes(&mut places, 1, 50), (Verdict::Waits, Some(2)));
     places.free(2);
     // Half of four is its share in any case.
-    assert_eq!(places.enter(address(1), at(5)), (Verdict::Takes(2), None));
-    let mut places = taken(6, &[1, 2, 3, 1, 2, 3], &[1, 2, 4, 5]);
-    let refused = (Verdict::Waits, Some(1));
+    assert_eq!(comes(&mut places, 1, 50), (Verdict::Takes(2), None));
     // Nothing of its own is quiet, and it has no fewer than the others: they have half a second.
-    assert_eq!(places.enter(address(1), at(400)), (Verdict::Refused, None));
-    assert_eq!(places.enter(address(1), at(501)), refused);
+    let mut places = taken(6, &[1, 2, 3, 1, 2, 3], &[1, 2, 4, 5]);
+    assert_eq!(comes(&mut places, 1, 400), (Verdict::Refused, None));
+    assert_eq!(comes(&mut places, 1, 501), (Verdict::Waits, Some(1)));
+    // Who has fewer than it makes way only when he has been quiet for long.
+    let mut places = taken(6, &[1, 1, 2, 3, 4, 5], &[2]);
+    assert_eq!(comes(&mut places, 1, 5001), (Verdict::Refused, None));
+    assert_eq!(comes(&mut places, 1, 5002), (Verdict::Waits, Some(2)));
 }
 
 #[test]
-fn who_has_fewer_waits_when_all_are_served() {
-    let mut places = taken(4, &[1, 2, 3, 4], &[]);
-    assert_eq!(places.enter(address(5), at(9000)), (Verdict::Waits, None));
+fn who_has_few_waits_when_all_are_served() {
+    let mut places = taken(8, &[1, 2, 3, 4, 5, 6, 7, 8], &[]);
+    assert_eq!(waits(&mut places, 9, 0, 9000), (Verdict::Waits, None));
+    // As many as any, but few: for a while.
+    assert_eq!(waits(&mut places, 1, 8001, 9000), (Verdict::Waits, None));
+    assert_eq!(waits(&mut places, 1, 8000, 9000), (Verdict::Refused, None));
     assert!(places.turn(2, Use::Waits(at(9000))));
-    assert_eq!(places.enter(address(5), at(9499)), (Verdict::Waits, None));
-    assert_eq!(
-        places.enter(address(5), at(9500)),
-        (Verdict::Waits, Some(2))
-    );
+    assert_eq!(comes(&mut places, 9, 9499), (Verdict::Waits, None));
+    assert_eq!(comes(&mut places, 9, 9500), (Verdict::Waits, Some(2)));
 }
 
 #[test]
 fn a_network_of_ipv6_is_one_and_an_address_within_it_is_of_ipv4() {
-    let of = |text: &str| text.parse::<IpAddr>().unwrap();
     let mut places = Places::new(4);
+    let mut enter = |text: &str| {
+        let (verdict, leaves) = places.enter(text.parse().unwrap(), at(0), at(0));
+        assert_eq!(leaves, None);
+        if let Verdict::Takes(place) = verdict {
+            assert!(places.turn(place, Use::Busy));
+        }
+        verdict
+    };
     for (text, verdict) in [
         ("2001:db8::1", Verdict::Takes(0)),
         ("2001:db8::ffff:2", Verdict::Takes(1)),
         ("2001:db8::3", Verdict::Refused),
-        ("2001:db8:0:1::3", Verdict::Takes(2)),
-        ("192.0.2.1", Verdict::Takes(3)),
+        ("192.0.2.1", Verdict::Takes(2)),
+        ("::ffff:192.0.2.1", Verdict::Takes(3)),
+        ("192.0.2.1", Verdict::Refused),
     ] {
-        assert_eq!(places.enter(of(text), at(0)), (verdict, None), "{text}");
-        if let Verdict::Takes(place) = verdict {
-            assert!(places.turn(place, Use::Busy));
-        }
+        assert_eq!(enter(text), verdict, "{text}");
     }
-    places.free(2);
-    let mapped = places.enter(of("::ffff:192.0.2.1"), at(0));
-    assert_eq!(mapped, (Verdict::Takes(2), None));
-    assert!(places.turn(2, Use::Busy));
-    assert_eq!(places.enter(of("192.0.2.1"), at(0)).0, Verdict::Refused);
     let uses: Vec<Use> = places.uses().collect();
     assert_eq!(uses, [Use::Busy; 4]);
 }
