@@ -50,6 +50,9 @@ fn escape(text: &str) -> Option<(char, &str)> {
         'n' => '\n',
         'r' => '\r',
         't' => '\t',
+        // As a check shows names in quotes.
+        '"' => '"',
+        '\'' => '\'',
         'u' => {
             let (digits, rest) = chars.as_str().strip_prefix('{')?.split_once('}')?;
             let hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -8,7 +8,7 @@
 //! Invariants:
 //! - Modules follow each other in the order of their instances: so do their segments, which are written in
 //!   that order.
-//! - No function of the component runs before all segments are written. A component in which one would is
+//! - No function of the component runs before all active segments are written. A component in which one would is
 //!   refused.
 
 use super::follow::{

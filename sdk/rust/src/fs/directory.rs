@@ -1,5 +1,6 @@
 //! An open directory.
 
+use super::file::given_back;
 use super::{Changes, Entries, File, Service, split};
 use crate::Error;
 use crate::client;
@@ -380,13 +381,14 @@ impl Directory {
         buffer: Vector<u8>,
     ) -> Result<(Vector<u8>, usize), Error> {
         use imp::Ready_List as Reply;
+        let lent = buffer.len();
         let (buffer, count) = self.ask(|d| match d.call_list(from, buffer) {
             Reply::Entries(buffer, count, next) => Some((Ok((buffer, count)), next)),
             Reply::NotListed(fault, _, next) => Some((Err(fault), next)),
             Reply::Closed => None,
         })?;
-        let count = (count as usize).min(buffer.len());
-        Ok((buffer, count))
+        let buffer = given_back(buffer, lent)?;
+        Ok((buffer, (count as usize).min(lent)))
     }
 
     /// Returns when all changes so far of the names directly in it are safe from a power cut. On a
@@ -411,5 +413,28 @@ impl Directory {
     #[must_use]
     pub fn from_channel(channel: DirectoryContract::Imp<DirectoryContract::Ready>) -> Directory {
         Directory(Some(channel))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use DirectoryContract::exp::Ready as Request;
+
+    /// Whoever holds a block pays for all of its region, and copies what is said to be in it.
+    #[test]
+    fn a_listing_in_a_block_of_another_length_is_not_taken() {
+        for length in [1, 1 << 20] {
+            let (imp, exp) = DirectoryContract::new_channel().unwrap();
+            std::thread::spawn(move || {
+                let directory = exp.send_success();
+                if let Request::List(_, _, next) = directory.recv() {
+                    drop(next.send_entries(Vector::new(length).unwrap(), length as u32));
+                }
+            });
+            let mut directory = Directory::new(imp).unwrap();
+            let first = directory.list().next();
+            assert_eq!(first.unwrap().err(), Some(Error::File(FileFault::Medium)));
+        }
     }
 }

@@ -38,7 +38,7 @@ fn within(block: &Vector<u8>, range: &Range<usize>) -> Result<(u32, u32), Error>
 
 /// A block as it has come back from a server, if it is as long as the one that the server was lent. Another one
 /// may be a part of far more, for which its holder would pay.
-fn given_back(block: Vector<u8>, lent: usize) -> Result<Vector<u8>, Error> {
+pub(super) fn given_back(block: Vector<u8>, lent: usize) -> Result<Vector<u8>, Error> {
     match block.len() == lent {
         true => Ok(block),
         false => Err(Error::File(FileFault::Medium)),

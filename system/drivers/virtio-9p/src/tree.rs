@@ -272,6 +272,9 @@ impl<T: Transport> Session<T> {
         }
         self.with_place(base, path, LastLink::Name, |s, place| {
             let (above, name) = place.fresh()?;
+            if place.directory {
+                return Err(FileFault::NotFound);
+            }
             s.make_link(above, name, target.as_bytes())
                 .map_err(changing)
         })

@@ -355,6 +355,9 @@ impl Volume {
         }
         let place = self.place_to_change(at, path)?;
         let (above, name) = place.fresh()?;
+        if place.directory {
+            return Err(FileFault::NotFound);
+        }
         self.change(|v| v.store.make_link(above, name, &target, now()).map(drop))?;
         self.named(&[(above, name)]);
         self.renamed();

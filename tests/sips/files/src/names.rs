@@ -183,6 +183,7 @@ fn links_with_a_slash() -> Check {
     }
     holds.extend([
         fault(root.rename("none", "to/")) == Some(FileFault::NotFound),
+        fault(root.make_link("made/", "x")) == Some(FileFault::NotFound),
         fault(root.link("to/", "new")) == Some(FileFault::IsDirectory),
         root.rename("d/", "to/d/").is_ok() && root.attributes("empty/d").is_ok(),
         root.attributes("to/")?.kind == FileKind::Directory,
