@@ -247,8 +247,8 @@ sing disk create FILE SIZE [--label NAME] [--force]
         text: "\
 Makes a disk image with a file system (SIZE such as 64M), and works with what is in it. TO may be - for standard
 output; PATH a directory to put the file in. In PATH, as in what ls shows, \\n, \\r, \\t and \\u{HEX} are characters that
-a terminal would obey, and \\\\ is a backslash; a shell leaves them alone in single quotes. --json: for another program, with the names as they are. check looks for
-contradictions; df shows how the space is used.",
+a terminal would obey, and \\\\ is a backslash; a shell leaves them alone in single quotes. --json: for another
+program, with the names as they are. check looks for contradictions; df shows how the space is used.",
     },
     About {
         name: "completions",

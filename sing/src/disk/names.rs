@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<String, String> {
         path.push_str(plain);
         let (c, behind) = escape(behind).ok_or_else(|| {
             format!(
-                "{}: a backslash begins an escape, which is \\\\ (a backslash), \\n, \\r, \\t or \\u{{HEX}}",
+                "{}: a backslash begins an escape, which is \\\\ (a backslash), \\n, \\r, \\t, \\u{{HEX}} or a quote",
                 Name(text)
             )
         })?;
@@ -90,6 +90,14 @@ mod tests {
             assert_eq!(parse(&shown).as_deref(), Ok(name), "{shown:?}");
         }
         assert_eq!(Name("a\nb\\").to_string(), "a\\nb\\\\");
+    }
+
+    /// A check of an image shows names so.
+    #[test]
+    fn names_in_quotes_are_read_back() {
+        let name = "a\"b'c\\d\n\u{1b}";
+        let shown = format!("{name:?}");
+        assert_eq!(parse(&shown[1..shown.len() - 1]).as_deref(), Ok(name));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! - When all are taken, an address that comes gets a place of one that would still have more than it; one that has as
 //!   many as any gets one of its own, or one whose client has long been quiet. So however many connections somebody
 //!   opens, those of others do not wait behind them, unless all places serve requests.
-//! - Whose answer may still be on its way makes way only if who comes has waited for that. How long somebody waits is
+//! - Whose answer may still be on its way makes way for another address only if who comes has waited for that. How long somebody waits is
 //!   a matter of when he came, and not of what others do.
 
 use alloc::collections::BTreeMap;
@@ -185,6 +185,10 @@ impl Places {
             Some((_, at)) => Some(at),
             None => self.quietest_of(from, now).or(late),
         };
+        // One for each that comes: it may be for this one that somebody goes.
+        if self.all.iter().any(|place| place.of.is_leaving(now)) {
+            return (Verdict::Waits, None);
+        }
         if chosen.is_none() && own > 0 && own >= most {
             // Others that have fewer may wait behind it.
             let is_many = own * 4 >= self.all.len();
@@ -192,9 +196,7 @@ impl Places {
                 return (Verdict::Refused, None);
             }
         }
-        // One for each that comes.
-        let leaving = self.all.iter().any(|place| place.of.is_leaving(now));
-        (Verdict::Waits, chosen.filter(|_| !leaving))
+        (Verdict::Waits, chosen)
     }
 
     fn taken(&self) -> impl Iterator<Item = (usize, &Place)> {

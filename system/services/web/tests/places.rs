@@ -120,6 +120,16 @@ fn who_has_as_many_as_any_gets_his_own_place_or_none() {
     assert_eq!(comes(&mut places, 1, 5002), (Verdict::Waits, Some(2)));
 }
 
+/// Somebody looks again before the place that is vacated for him is free.
+#[test]
+fn who_waits_for_one_that_goes_is_not_refused() {
+    let mut places = taken(8, &[1, 1, 1, 1, 2, 3, 4, 5], &[3]);
+    assert_eq!(waits(&mut places, 1, 50, 50), (Verdict::Waits, Some(3)));
+    assert_eq!(waits(&mut places, 1, 50, 51), (Verdict::Waits, None));
+    places.free(3);
+    assert_eq!(waits(&mut places, 1, 50, 52), (Verdict::Takes(3), None));
+}
+
 #[test]
 fn who_has_few_waits_when_all_are_served() {
     let mut places = taken(8, &[1, 2, 3, 4, 5, 6, 7, 8], &[]);
