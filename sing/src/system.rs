@@ -235,7 +235,7 @@ pub fn pack(
     encode(manifest, &files).map_err(|e| vec![e])
 }
 
-/// What does not fit together, in one line for people: it has names of who knows whose programs.
+/// The things that do not fit together, in one line for people: it has names of who knows whose programs.
 pub fn in_a_line(problems: &[String]) -> String {
     Shown(problems.join("; ")).to_string()
 }

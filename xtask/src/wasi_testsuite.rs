@@ -48,6 +48,10 @@ impl Wanted {
     }
 }
 
+/// How long a test may take, in seconds; and the status of `timeout` where it takes longer.
+const SECONDS: &str = "60";
+const LATE: i32 = 124;
+
 /// Runs the tests below these folders; the exit status says whether all have passed.
 pub fn run(folders: &[String]) -> Result<u8> {
     ensure!(!folders.is_empty(), "wasi-testsuite: which folders?");
@@ -88,7 +92,9 @@ pub fn run(folders: &[String]) -> Result<u8> {
 /// Runs a test, with this folder for its directory.
 fn one(project: &Project, module: &Path, place: &Path) -> Result<()> {
     let wanted = Wanted::of(module)?;
-    let mut command = Command::new(project.host_binary("sing"));
+    // Of coreutils, as everywhere on Linux.
+    let mut command = Command::new("timeout");
+    command.arg(SECONDS).arg(project.host_binary("sing"));
     command.arg("run");
     for (name, value) in &wanted.env {
         command.arg("--env").arg(format!("{name}={value}"));
@@ -104,6 +110,8 @@ fn one(project: &Project, module: &Path, place: &Path) -> Result<()> {
         .stdin(Stdio::null())
         .output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let late = output.status.code() == Some(LATE) && wanted.exit_code != LATE;
+    ensure!(!late, "has not ended within {SECONDS} seconds: {said}");
     ensure!(
         output.status.code() == Some(wanted.exit_code),
         "ends with {}, not with {}: {said}",

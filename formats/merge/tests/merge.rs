@@ -290,7 +290,7 @@ fn what_the_adapter_lacks_is_named_all_at_once() {
     );
 }
 
-/// What only other engines have is said once for all functions of a kind, with the engine and the way out.
+/// A refusal names the functions that only other engines have once for each kind, with the engine and the way out.
 #[test]
 fn extensions_of_other_engines_are_named() {
     let text = refusal(

@@ -180,17 +180,29 @@ impl Response {
     /// With a header whose name or value comes from elsewhere: from the request, or from a file.
     ///
     /// # Errors
-    /// What no header may have in it. The answer is lost with it, so that it is not sent without the header.
+    /// The name or the value has a byte that no header may have. The answer is lost, so that it is not sent without
+    /// the header.
     pub fn try_header(self, name: &str, value: &str) -> Result<Response, WrongHeader> {
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(token) {
+        if name.is_empty() || !name.bytes().all(is_of_header_name) {
             return Err(WrongHeader::Name);
         }
-        if !value.bytes().all(|b| b == b'\t' || b >= b' ' && b != 0x7f) {
+        if !value.bytes().all(is_of_header_value) {
             return Err(WrongHeader::Value);
         }
         Ok(self.header(name, value))
     }
+}
+
+/// Whether a header's name, a token, may have a byte (RFC 9110, 5.6.2).
+#[must_use]
+pub fn is_of_header_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Whether a header's value may have a byte (RFC 9110, 5.5): no control character but the tab.
+#[must_use]
+pub fn is_of_header_value(byte: u8) -> bool {
+    byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
 /// Why something is no header.

@@ -219,7 +219,7 @@ fn place<'a>(image: &mut Image, path: &'a str) -> Done<(NodeId, &'a str)> {
     }
 }
 
-/// What is said of an entry: its size in bytes, and where a link leads.
+/// An entry as a listing shows it: its size in bytes, and where a link leads.
 struct Listed {
     entry: Entry,
     bytes: u64,

@@ -27,7 +27,7 @@ fn many_wrong_keys_are_passed_over_in_steps() {
     assert!(calls(&mut store) > 2 * WRONG / MOST_LOOKS);
     assert_eq!(store.attributes(nodes.file), Err(Error::NotFound));
     assert!(store.state.used < used, "nothing was given back");
-    // What comes before the place to which it has come does not wait for the next removal.
+    // A file that is removed before the place to which tidying has come does not wait for the next removal.
     for _ in 0..WRONG / MOST_LOOKS + 1 {
         assert_eq!(store.tidy(), Ok(Progress::More));
     }
@@ -88,7 +88,7 @@ fn extents_that_overlap_are_read_and_given_back_safely() {
             let read = store.read_at(nodes.file, at as u64 * 512, &mut again);
             assert_eq!((read, &again[..]), (Ok(512), piece), "{name}: {at}");
         }
-        // What is read is zeros or the two files' own.
+        // The bytes that are read are zeros or the two files' own.
         assert!(whole.iter().all(|byte| matches!(byte, 0..=2)), "{name}");
         let used = store.state.used;
         store.unlink(nodes.directory, "file", 4).expect("unlink");

@@ -188,7 +188,7 @@ impl Chain {
         all - from.len()
     }
 
-    /// What the device reads, where it lies; `None` if that is nothing, or more than two pieces.
+    /// The bytes that the device reads, where they lie; `None` if there are none, or more than two pieces.
     pub(super) fn lying(&self) -> Option<Lying<'_>> {
         match *self.readable.as_slice() {
             [first] => Some(Lying::of(first, Piece::NONE)),

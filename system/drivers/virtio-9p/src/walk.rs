@@ -52,7 +52,7 @@ impl Place {
             .ok_or(FileFault::BadName)
     }
 
-    /// What has the name, which must be a directory if the path says so.
+    /// The node that has the name; it must be a directory if the path says so.
     pub fn existing_name(&self) -> Result<(u32, Qid), FileFault> {
         match self.existing()? {
             (_, qid) if self.directory && !qid.is_directory() => Err(FileFault::NotDirectory),

@@ -53,7 +53,7 @@ impl Place {
             .ok_or(FileFault::BadName)
     }
 
-    /// What has the name, which must be a directory if the path says so.
+    /// The node that has the name; it must be a directory if the path says so.
     pub fn existing_name(&self) -> Result<(NodeId, Kind), FileFault> {
         match self.existing()? {
             (_, kind) if self.directory && kind != Kind::Directory => Err(FileFault::NotDirectory),

@@ -6,7 +6,7 @@ use core::time::Duration;
 /// How often a service may have a line in the log.
 const LOGGED: Duration = Duration::from_secs(1);
 
-/// What is remembered of a service's lines in the log.
+/// The lines that a service has had in the log.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     /// When it had its last one, and how many it would have had since.

@@ -4,6 +4,7 @@ use crate::date;
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
+use sing_sdk::web::{is_of_header_name, is_of_header_value};
 
 /// Bytes that a head usually takes.
 const USUAL: usize = 512;
@@ -130,24 +131,19 @@ impl Answer {
     }
 }
 
-/// Whether a header's value may have a byte.
-fn is_of_value(byte: u8) -> bool {
-    byte == b'\t' || byte >= b' ' && byte != 0x7f
-}
-
 /// Writes the value of a header.
 struct Value<'a>(&'a mut String);
 
 impl core::fmt::Write for Value<'_> {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        if text.bytes().all(is_of_value) {
+        if text.bytes().all(is_of_header_value) {
             self.0.push_str(text);
             return Ok(());
         }
         for c in text.chars() {
             // What no value may have is ASCII.
             match u8::try_from(c) {
-                Ok(byte) if !is_of_value(byte) => write!(self.0, "%{byte:02X}")?,
+                Ok(byte) if !is_of_header_value(byte) => write!(self.0, "%{byte:02X}")?,
                 _ => self.0.push(c),
             }
         }
@@ -214,9 +210,8 @@ pub fn given(text: &str) -> Option<Given> {
     for line in text.lines() {
         let (name, value) = line.split_once(':')?;
         let value = value.trim_matches([' ', '\t']);
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        let plain = value.bytes().all(is_of_value);
-        if name.is_empty() || !name.bytes().all(token) || !plain {
+        let plain = value.bytes().all(is_of_header_value);
+        if name.is_empty() || !name.bytes().all(is_of_header_name) || !plain {
             return None;
         }
         if SERVERS.iter().any(|s| s.eq_ignore_ascii_case(name)) {

@@ -9,8 +9,8 @@
 //! - When all are taken, an address that comes gets a place of one that would still have more than it; one that has as
 //!   many as any gets one of its own, or one whose client has long been quiet. So however many connections somebody
 //!   opens, those of others do not wait behind them, unless all places serve requests.
-//! - Whose answer may still be on its way makes way for another address only if who comes has waited for that. How long somebody waits is
-//!   a matter of when he came, and not of what others do.
+//! - An answer that may still be on its way is cut for another address only if who comes has waited for that. How long
+//!   somebody waits is a matter of when he came, and not of what others do.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_secs(5);
 /// How long a client's first bytes are on their way, and an answer to it.
 const FIRST: Duration = Duration::from_millis(30);
 const SETTLE: Duration = Duration::from_millis(100);
-/// How long one that has few may wait for a place before it is refused.
+/// How long an address that has one place may wait for a further one before it is refused; with more, so much less.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long one that was told to make way takes for that. One that does not keeps nobody else from being told.
 const LEAVING: Duration = Duration::from_secs(1);
@@ -56,9 +56,8 @@ impl Use {
     /// (`own`): a client that opens a further connection has read what ends this one.
     fn quiet(self, now: Duration, own: bool) -> Option<(bool, bool, Duration)> {
         let (since, young) = match self {
-            Use::Begins(since) => (since, FIRST),
+            Use::Begins(since) | Use::Waits(since) => (since, FIRST),
             Use::Quiet(since) | Use::Ends(since) => (since, SETTLE),
-            Use::Waits(since) => (since, Duration::ZERO),
             Use::Sends(since) => (since, QUIET),
             Use::Free | Use::Busy | Use::Leaves(_) => return None,
         };
@@ -172,18 +171,18 @@ impl Places {
             Some((is_young, Reverse(count(place)), ends, since, at))
         });
         let more = more.min().map(|(is_young, .., at)| (is_young, at));
-        let late = self.taken().filter_map(|(at, place)| {
+        let late = |(at, place): (usize, &Place)| {
             let (.., since) = place.of.quiet(now, false)?;
             let quiet = now.saturating_sub(since);
-            let late = quiet >= LONG || quiet >= QUIET && count(place) >= own;
-            late.then_some((since, at))
-        });
-        let late = late.min().map(|(_, at)| at);
+            let is_late = quiet >= LONG || quiet >= QUIET && count(place) >= own;
+            is_late.then_some((since, at))
+        };
+        let latest = || Some(self.taken().filter_map(late).min()?.1);
         let waited = now.saturating_sub(came);
         let chosen = match more {
             Some((true, _)) if waited < SETTLE => return (Verdict::Waits, None),
             Some((_, at)) => Some(at),
-            None => self.quietest_of(from, now).or(late),
+            None => self.quietest_of(from, now).or_else(latest),
         };
         // One for each that comes: it may be for this one that somebody goes.
         if self.all.iter().any(|place| place.of.is_leaving(now)) {
@@ -192,7 +191,8 @@ impl Places {
         if chosen.is_none() && own > 0 && own >= most {
             // Others that have fewer may wait behind it.
             let is_many = own * 4 >= self.all.len();
-            if is_many || waited >= PATIENCE {
+            let patience = PATIENCE / u32::try_from(own).unwrap_or(u32::MAX);
+            if is_many || waited >= patience {
                 return (Verdict::Refused, None);
             }
         }

@@ -91,7 +91,8 @@ fn an_answer_on_its_way_is_not_cut_unless_who_comes_has_waited() {
         );
         // One in a request goes before.
         let mut other = taken(4, &[1, 1, 2, 3], &[]);
-        assert!(other.turn(0, of(at(1000))) && other.turn(1, Use::Waits(at(1001))));
+        assert!(other.turn(0, of(at(1000))) && other.turn(1, Use::Waits(at(972))));
+        assert_eq!(comes(&mut other, 4, 1001), (Verdict::Waits, None));
         assert_eq!(comes(&mut other, 4, 1002), (Verdict::Waits, Some(1)));
         let mut same = taken(4, &[1, 1, 2, 3], &[]);
         assert!(same.turn(0, of(at(1000))));
@@ -134,7 +135,10 @@ fn who_waits_for_one_that_goes_is_not_refused() {
 fn who_has_few_waits_when_all_are_served() {
     let mut places = taken(8, &[1, 2, 3, 4, 5, 6, 7, 8], &[]);
     assert_eq!(waits(&mut places, 9, 0, 9000), (Verdict::Waits, None));
-    // As many as any, but few: for a while.
+    // As many as any, but few: for a while, which is shorter for who has more.
+    let mut two = taken(9, &[1, 1, 2, 3, 4, 5, 6, 7, 8], &[]);
+    assert_eq!(waits(&mut two, 1, 8501, 9000), (Verdict::Waits, None));
+    assert_eq!(waits(&mut two, 1, 8500, 9000), (Verdict::Refused, None));
     assert_eq!(waits(&mut places, 1, 8001, 9000), (Verdict::Waits, None));
     assert_eq!(waits(&mut places, 1, 8000, 9000), (Verdict::Refused, None));
     assert!(places.turn(2, Use::Waits(at(9000))));

@@ -10,6 +10,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use sing_sdk::web::{is_of_header_name, is_of_header_value};
 
 /// The most bytes of an answer's head.
 pub const MOST: usize = 16 << 10;
@@ -221,11 +222,10 @@ impl Lines {
         let text = core::str::from_utf8(line).map_err(|_| "is not UTF-8")?;
         let (name, value) = text.split_once(':').ok_or(NONE)?;
         let value = value.trim_matches([' ', '\t']);
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if name.is_empty() || !name.bytes().all(token) {
+        if name.is_empty() || !name.bytes().all(is_of_header_name) {
             return Err(NONE);
         }
-        if !value.bytes().all(|b| b == b'\t' || b >= b' ' && b != 0x7f) {
+        if !value.bytes().all(is_of_header_value) {
             return Err("has a control character");
         }
         if name.eq_ignore_ascii_case("status") {

@@ -3,7 +3,7 @@
 use crate::Wasi;
 use crate::abi::{fdflags, filetype, oflags, rights};
 use crate::errno::{Errno, Result};
-use crate::host::{Directory, Host, How, Kind};
+use crate::host::{Directory, Host, How};
 use crate::names::{above, ends_with_itself};
 use crate::stat::follow;
 use crate::table::{Descriptor, Object, OpenDirectory, OpenFile, known_flags};
@@ -131,10 +131,6 @@ impl<H: Host> Wasi<H> {
         let path = self.path(path, len)?;
         let open = self.table.directory(fd, rights::PATH_SYMLINK)?;
         not_itself(&mut open.directory, &path, Errno::Exist)?;
-        if path.ends_with('/') {
-            open.directory.attributes(&path, true)?;
-            return Err(Errno::Exist);
-        }
         open.directory.make_link(&path, &target)
     }
 
@@ -217,8 +213,6 @@ impl<H: Host> Wasi<H> {
         }
         self.in_two((from_fd, &from, source), (to_fd, &to, target), |d, a, b| {
             d.rename(a, b).map_err(|e| match e {
-                // A path with a slash at its end names a directory, which a link is not, wherever it leads.
-                Errno::Loop if [a, b].iter().any(|p| is_link_with_slash(d, p)) => Errno::Notdir,
                 // The file contract has one word for this and for links in a circle. Where both paths
                 // lead somewhere, it is this.
                 Errno::Loop if [a, b].iter().all(|p| d.attributes(above(p), true).is_ok()) => {
@@ -275,15 +269,6 @@ fn not_itself<D: Directory>(directory: &mut D, path: &str, error: Errno) -> Resu
         return Err(error);
     }
     Ok(())
-}
-
-/// Whether a path is that of a symbolic link, and a slash.
-fn is_link_with_slash<D: Directory>(directory: &mut D, path: &str) -> bool {
-    let Some(link) = path.strip_suffix('/') else {
-        return false;
-    };
-    let found = directory.attributes(link.trim_end_matches('/'), false);
-    found.is_ok_and(|found| found.kind == Kind::Link)
 }
 
 pub(crate) fn request(

@@ -3,6 +3,7 @@
 use super::resources::Resource;
 use super::{Component, Outcome, Room};
 use alloc::vec::Vec;
+use sing_sdk::web::{is_of_header_name, is_of_header_value};
 
 /// `header-error`.
 const SYNTAX: u8 = 0;
@@ -71,8 +72,8 @@ impl<H: Room> Component<H> {
     fn name(&mut self, at: u32, len: u32) -> Outcome<core::result::Result<Vec<u8>, u8>> {
         let mut name = self.take(at, len, LONGEST)?;
         name.make_ascii_lowercase();
-        let of_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
-        Ok(match name.iter().all(of_token) && !name.is_empty() {
+        let of_token = name.iter().copied().all(is_of_header_name);
+        Ok(match of_token && !name.is_empty() {
             false => Err(SYNTAX),
             true if is_of_connection(&name) => Err(FORBIDDEN),
             true => Ok(name),
@@ -83,12 +84,13 @@ impl<H: Room> Component<H> {
     /// refused, too.
     fn value(&mut self, at: u32, len: u32) -> Outcome<core::result::Result<Vec<u8>, u8>> {
         let value = self.take(at, len, LONGEST)?;
-        let wrong = |b: &u8| matches!(b, 0..=8 | 10..=31 | 127);
         let is_text = core::str::from_utf8(&value).is_ok();
-        Ok(match !is_text || value.iter().any(wrong) {
-            true => Err(SYNTAX),
-            false => Ok(value),
-        })
+        Ok(
+            match is_text && value.iter().copied().all(is_of_header_value) {
+                true => Ok(value),
+                false => Err(SYNTAX),
+            },
+        )
     }
 
     /// Answers `result<_, header-error>`.
