@@ -203,13 +203,20 @@ impl Relay {
 
     fn run(&mut self, control: &mut Control, local: u16, peer: SocketAddr) -> Result<(), Cut> {
         while !self.push()? {
+            // Who has let go of all waits for nothing more: the rest is the network's.
+            if self.wire.has_ended() && matches!(control, Control::Gone) {
+                break;
+            }
             let [a, b, c, d] = self.waits();
             let time = self.end.map_or(Timeout::FOREVER, |end| {
                 Timeout::until(end).unwrap_or(Timeout::NONE)
             });
             let came = wait_any(&[control.handle(), a, b, c, d], time);
             if self.end.is_some_and(|end| uptime() >= end) {
-                return Err(Cut::Gone);
+                return match self.wire.has_ended() {
+                    true => Ok(()),
+                    false => Err(Cut::Gone),
+                };
             }
             match came {
                 Ok(0) => {

@@ -7,7 +7,6 @@ use sing_sdk::io::{LARGEST, Reader, Writer};
 use sing_sdk::net::{Connection, Joined};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Handle;
-use sing_sdk::sync;
 use sing_sdk::time::{Timeout, uptime};
 
 /// How long the client may take to end its direction when this side has ended its own, and to take
@@ -84,8 +83,7 @@ impl Wire {
         self.output = None;
     }
 
-    /// Sends the last bytes, and waits for a while until the client has ended: were the connection
-    /// cut at once, it might not get them.
+    /// Sends the last bytes, and leaves the connection to the network: were it cut, the client might not get them.
     pub fn finish(mut self, bytes: &mut Vec<u8>) {
         let end = uptime() + LINGER;
         while let Some(output) = &mut self.output {
@@ -96,13 +94,6 @@ impl Wire {
             if bytes.is_empty() && output.handle() == Handle::NONE {
                 self.output = None;
             }
-        }
-        while !self.over {
-            let input = [self.input()];
-            if Timeout::until(end).is_none_or(|time| sync::wait_any(&input, time).is_err()) {
-                return self.abort();
-            }
-            drop(self.take());
         }
     }
 

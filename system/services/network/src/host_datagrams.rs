@@ -19,7 +19,7 @@ const NONE: To = (Address::ANY, 0);
 impl Network {
     /// Takes a port of the host for datagrams; whether their program's share went so far.
     pub fn bind_at_host(&mut self, all: &mut Datagrams) -> bool {
-        if self.host.is_busy() || !self.host_sockets.take(all.origin, 1) {
+        if self.host.is_busy() || !self.take_share(all.origin, true) {
             return false;
         }
         let local = match all.asked {

@@ -180,7 +180,7 @@ impl Network {
         let mut here = listener.listening.iter().filter(offered).count();
         while self.host.offers(host)
             && Self::lacks(listener, here)
-            && self.host_sockets.take(listener.origin, 1)
+            && self.take_share(listener.origin, true)
         {
             listener.listening.push(At::Host(self.host.offer(host)));
             here += 1;
@@ -191,7 +191,7 @@ impl Network {
     fn ask_host(&mut self, listener: &mut Listener) -> bool {
         let Port { address, number } = listener.port;
         if listener.host.is_none() && self.host.listens(address) {
-            if !self.host_sockets.take(listener.origin, 1) {
+            if !self.take_share(listener.origin, true) {
                 return false;
             }
             let backlog = listener.backlog.max(QUEUE) as u32;

@@ -41,6 +41,7 @@ mod listener;
 mod looped;
 mod messages;
 mod network;
+mod orphans;
 mod place;
 mod ports;
 mod resolver;

@@ -349,7 +349,7 @@ impl Network {
 
     /// A socket for an origin on a link.
     pub fn socket(&mut self, origin: u32, link: usize) -> Option<At> {
-        if !self.sockets.take(origin, 1) {
+        if !self.take_share(origin, false) {
             return None;
         }
         let socket = self.links[link].socket();

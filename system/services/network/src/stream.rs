@@ -5,7 +5,8 @@
 //!   is here. Of what has come, one block at most is with the reader.
 //! - What a connection keeps is bounded: its buffers, and a block of at most [`LARGEST`] bytes in each
 //!   direction. Without that bound one program's block would leave no room for another's.
-//! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end.
+//! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end, or less if its origin needs the socket
+//!   (`orphans.rs`).
 
 use crate::address::Address;
 use crate::end::{At, Stage};
@@ -71,7 +72,7 @@ pub struct Stream {
     heard: bool,
     said: bool,
     /// Since when nobody has it.
-    left: Option<Duration>,
+    pub left: Option<Duration>,
     /// What its socket was like after the last look; of the host's there is none.
     pub seen: Glance,
 }

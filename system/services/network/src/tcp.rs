@@ -250,7 +250,7 @@ impl Network {
     /// One by the host, which chooses the port if the program has none.
     fn begin_at_host(&mut self, origin: u32, way: Way) -> Result<Stream, TcpFault> {
         let Way { to, from, target } = way;
-        if self.host.is_busy() || !self.host_sockets.take(origin, 1) {
+        if self.host.is_busy() || !self.take_share(origin, true) {
             if let Some(port) = from {
                 self.ports.give_back(port);
             }
@@ -385,7 +385,7 @@ impl Network {
     }
 
     /// Ends a connection at once.
-    fn abort(&mut self, number: u32) {
+    pub fn abort(&mut self, number: u32) {
         if let Some(mut stream) = self.streams.remove(&number) {
             stream.control = None;
             self.end_of(stream.socket).abort();

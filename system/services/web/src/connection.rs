@@ -4,6 +4,7 @@ use crate::exchange;
 use crate::files;
 use crate::root::Root;
 use crate::server::{Id, Server};
+use crate::slots::Held;
 use crate::trace::Trace;
 use crate::wire::{Lost, Wire};
 use core::net::IpAddr;
@@ -62,7 +63,8 @@ enum Heard {
 }
 
 /// Serves a connection to its end.
-pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr) {
+pub fn serve(server: &Server, place: Held<'_>, connection: Connection, peer: IpAddr) {
+    let slot = place.slot;
     let Ok(mut wire) = Wire::open(connection) else {
         return;
     };
@@ -78,14 +80,14 @@ pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr)
         }
         let head = match heard {
             Heard::Head(head) => head,
-            Heard::Over => return close(server, slot, wire),
+            Heard::Over => return close(server, place, wire),
             Heard::Leave => return wire.abort(),
             Heard::Slow => {
                 let late = Fault::new(408, "the request takes too long to come");
-                return refuse(server, slot, wire, late, requests.wants_no_content());
+                return refuse(server, place, wire, late, requests.wants_no_content());
             }
             Heard::Fault(fault) => {
-                return refuse(server, slot, wire, fault, requests.wants_no_content());
+                return refuse(server, place, wire, fault, requests.wants_no_content());
             }
         };
         let stays = head.keep_alive && number < server.config.requests && !server.is_stopping();
@@ -109,11 +111,11 @@ pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr)
         let outcome = answered.and_then(|()| talk.finish());
         match outcome {
             Ok(true) => {}
-            Ok(false) => return close(server, slot, wire),
+            Ok(false) => return close(server, place, wire),
             Err(_) => return wire.abort(),
         }
     }
-    close(server, slot, wire);
+    close(server, place, wire);
 }
 
 /// Set when a connection that waits for its client has to make way. A server that is being stopped
@@ -125,10 +127,14 @@ fn leave(server: &Server, slot: usize) -> Handle {
     }
 }
 
-/// Ends a connection whose last answer is given; it makes way meanwhile.
-fn close(server: &Server, slot: usize, wire: Wire) {
-    server.slots.sends(slot);
-    wire.close(leave(server, slot), || server.slots.ends(slot));
+/// Ends a connection whose last answer is given. It makes way until its last block can go, and has no place any more
+/// when that goes.
+fn close(server: &Server, place: Held<'_>, mut wire: Wire) {
+    server.slots.sends(place.slot);
+    match wire.end(leave(server, place.slot)) {
+        Ok(()) => place.part(|| wire.part()),
+        Err(_) => wire.abort(),
+    }
 }
 
 /// Waits for the next request.
@@ -180,14 +186,14 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
 
 /// Answers what is no request, and ends the connection. `bare`: without a page, as the client asks for
 /// the head of an answer.
-fn refuse(server: &Server, slot: usize, mut wire: Wire, fault: Fault, bare: bool) {
+fn refuse(server: &Server, place: Held<'_>, mut wire: Wire, fault: Fault, bare: bool) {
     let page = answer::page(fault.status, fault.reason, None);
     let head = Answer::new(fault.status, utc().as_secs());
     let head = head.header("Content-Type", "text/html; charset=utf-8");
     let head = head.finish(Length::Known(page.len() as u64), false, true);
     let page = if bare { "" } else { page.as_str() };
     match wire.write((head + page).as_bytes()) {
-        Ok(()) => close(server, slot, wire),
+        Ok(()) => close(server, place, wire),
         Err(_) => wire.abort(),
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! Invariants:
 //! - One that was told to make way serves nothing any more.
-//! - One address has half the places at most, those beside that make way. A connection that has been
-//!   served makes way before one that waits for its first bytes: a client that closes one connection and
-//!   opens the next has no more than before, though the server may see the next one first.
+//! - One address has half the places at most, those beside that make way. A connection has none any more when its last
+//!   bytes go to the network, before its client can have read them: a client that closes one connection and opens the
+//!   next has no more than before.
 //! - When all are taken, an address that comes gets a place of one that would still have more than it; one that has as
 //!   many as any gets one of its own, or one whose client has long been quiet. So however many connections somebody
 //!   opens, those of others do not wait behind them, unless all places serve requests.
@@ -44,26 +44,20 @@ pub enum Use {
     Waits(Duration),
     /// Its answer is given since then, and goes to its client.
     Sends(Duration),
-    /// It is answered since then, and waits for its client to close.
-    Ends(Duration),
     /// It makes way for another since then.
     Leaves(Duration),
 }
 
 impl Use {
-    /// Who makes way, if it can: the least of these. Those whose bytes may be on their way come last, and of the others
-    /// those behind their last answer first; so also if they have just got it and make way for one of the same address
-    /// (`own`): a client that opens a further connection has read what ends this one.
-    fn quiet(self, now: Duration, own: bool) -> Option<(bool, bool, Duration)> {
+    /// Who makes way, if it can: the least of these. Those whose bytes may be on their way come last.
+    fn quiet(self, now: Duration) -> Option<(bool, Duration)> {
         let (since, young) = match self {
             Use::Begins(since) | Use::Waits(since) => (since, FIRST),
-            Use::Quiet(since) | Use::Ends(since) => (since, SETTLE),
+            Use::Quiet(since) => (since, SETTLE),
             Use::Sends(since) => (since, QUIET),
             Use::Free | Use::Busy | Use::Leaves(_) => return None,
         };
-        let ends = matches!(self, Use::Ends(_));
-        let is_young = now.saturating_sub(since) < young && !(own && ends);
-        Some((is_young, !ends, since))
+        Some((now.saturating_sub(since) < young, since))
     }
 
     fn is_taken(self) -> bool {
@@ -167,12 +161,12 @@ impl Places {
         // Who would still have more: of those with the most, unless their answers are on their way.
         let more = self.taken().filter(|(_, place)| count(place) > own + 1);
         let more = more.filter_map(|(at, place)| {
-            let (is_young, ends, since) = place.of.quiet(now, false)?;
-            Some((is_young, Reverse(count(place)), ends, since, at))
+            let (is_young, since) = place.of.quiet(now)?;
+            Some((is_young, Reverse(count(place)), since, at))
         });
         let more = more.min().map(|(is_young, .., at)| (is_young, at));
         let late = |(at, place): (usize, &Place)| {
-            let (.., since) = place.of.quiet(now, false)?;
+            let (_, since) = place.of.quiet(now)?;
             let quiet = now.saturating_sub(since);
             let is_late = quiet >= LONG || quiet >= QUIET && count(place) >= own;
             is_late.then_some((since, at))
@@ -207,7 +201,7 @@ impl Places {
     /// Of an address' own, the one that makes way first.
     fn quietest_of(&self, from: IpAddr, now: Duration) -> Option<usize> {
         let own = self.taken().filter(|(_, place)| place.from == from);
-        let own = own.filter_map(|(at, place)| Some((place.of.quiet(now, true)?, at)));
+        let own = own.filter_map(|(at, place)| Some((place.of.quiet(now)?, at)));
         own.min().map(|(_, at)| at)
     }
 

@@ -236,10 +236,10 @@ fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
         };
         let shared = Arc::clone(server);
         let run = move || {
+            let place = shared.slots.hold(slot);
             if !shared.is_stopping() {
-                connection::serve(&shared, slot, connection, from.ip());
+                connection::serve(&shared, place, connection, from.ip());
             }
-            shared.slots.free(slot);
         };
         if let Err(error) = thread::spawn(run) {
             // The connection is closed.

@@ -2,6 +2,7 @@
 //! told.
 
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::sync::{AutoEvent, ManualEvent, Mutex};
@@ -16,6 +17,31 @@ pub struct Slots {
     /// Set for a connection that is to make way.
     leave: Vec<ManualEvent>,
     freed: AutoEvent,
+    /// Connections without a place whose last bytes go.
+    parting: AtomicUsize,
+}
+
+/// A connection's place, which is given back when this is dropped.
+pub struct Held<'a> {
+    slots: &'a Slots,
+    pub slot: usize,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.slots.free(self.slot);
+    }
+}
+
+impl Held<'_> {
+    /// Gives it back, and has the connection end without it.
+    pub fn part(self, last: impl FnOnce()) {
+        let slots = self.slots;
+        slots.parting.fetch_add(1, Relaxed);
+        drop(self);
+        last();
+        slots.parting.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Slots {
@@ -25,6 +51,7 @@ impl Slots {
             places: Mutex::new(Places::new(count)),
             leave: events.collect::<Result<_, _>>()?,
             freed: AutoEvent::new(false)?,
+            parting: AtomicUsize::new(0),
         })
     }
 
@@ -55,6 +82,11 @@ impl Slots {
         }
     }
 
+    /// The place of a connection that has been [admitted](Slots::admit).
+    pub fn hold(&self, slot: usize) -> Held<'_> {
+        Held { slots: self, slot }
+    }
+
     pub fn free(&self, slot: usize) {
         self.places.lock().free(slot);
         self.freed.set();
@@ -78,11 +110,6 @@ impl Slots {
     /// The answer is given, and goes to the client.
     pub fn sends(&self, slot: usize) {
         self.turn(slot, Use::Sends(uptime()));
-    }
-
-    /// The last answer is with the client, whose end is waited for.
-    pub fn ends(&self, slot: usize) {
-        self.turn(slot, Use::Ends(uptime()));
     }
 
     fn turn(&self, slot: usize, to: Use) -> bool {
@@ -109,6 +136,6 @@ impl Slots {
         let places = self.places.lock();
         let busy = places.uses().filter(|of| *of == Use::Busy).count();
         let taken = places.uses().filter(|of| *of != Use::Free).count();
-        (taken, busy)
+        (taken + self.parting.load(Relaxed), busy)
     }
 }

@@ -9,12 +9,9 @@ use sing_sdk::net::{Connection, Joined};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
-use sing_sdk::sync;
 use sing_sdk::time::{Timeout, uptime};
 use web::pace::Pace;
 
-/// How long the client may take to end its direction when this side has ended its own.
-const LINGER: Duration = Duration::from_secs(2);
 /// Bytes that wait for others before they go.
 const SMALL: usize = 4 << 10;
 /// A block of at most so many bytes is copied behind those that wait: two blocks to the network, and
@@ -169,13 +166,18 @@ impl Wire {
         Ok(())
     }
 
-    /// Queues what has been written.
+    /// Queues what has been written, and moves the next block if it can go.
     pub fn flush(&mut self) -> Result<(), Error> {
+        self.queue_tail()?;
+        self.pump();
+        Ok(())
+    }
+
+    fn queue_tail(&mut self) -> Result<(), Error> {
         if !self.tail.is_empty() {
             self.queue.push_back(Vector::from_bytes(&self.tail)?);
             self.tail.clear();
         }
-        self.pump();
         Ok(())
     }
 
@@ -190,19 +192,21 @@ impl Wire {
 
     /// Has all that is queued taken by the network, but for the last block, which is under way.
     pub fn settle(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
-        self.settle_unless(Handle::NONE, pace, moved)
+        self.flush()?;
+        self.settle_but(0, Handle::NONE, pace.end(moved))
     }
 
-    /// The same, unless `leave` is set before.
-    fn settle_unless(&mut self, leave: Handle, pace: Pace, moved: u64) -> Result<(), Lost> {
-        self.flush()?;
-        let end = pace.end(moved);
+    /// Has all but so many blocks of the queue taken, and the network ready for the next of these, until some time, and
+    /// unless `leave` is set before.
+    fn settle_but(&mut self, left: usize, leave: Handle, end: Duration) -> Result<(), Lost> {
         loop {
-            self.pump();
+            if self.queue.len() > left {
+                self.pump();
+            }
             if self.output.is_gone() {
                 return Err(Lost::Gone);
             }
-            if self.queue.is_empty() {
+            if self.queue.is_empty() || self.queue.len() <= left && self.output.is_ready() {
                 return Ok(());
             }
             // Mostly the last block was taken long ago: one look, and no wait with a time-out.
@@ -225,25 +229,17 @@ impl Wire {
         }
     }
 
-    /// Ends this side's direction, and the connection when the client has ended its own, or has not
-    /// for a while, or `leave` is set. What it sends meanwhile is passed over, so that it gets the
-    /// last answer. `sent` is called when that has gone.
-    pub fn close(mut self, leave: Handle, sent: impl FnOnce()) {
-        if self.settle_unless(leave, Pace::new(uptime()), 0).is_err() {
-            return self.abort();
-        }
-        sent();
-        let end = uptime() + LINGER;
-        self.output = Sink::Gone;
-        while self.input.is_some() {
-            // One that sends on and on is not waited for either.
-            let handles = [leave, self.input()];
-            let first = Timeout::until(end).map(|time| sync::wait_any(&handles, time));
-            if first != Some(Ok(1)) {
-                return self.abort();
-            }
-            drop(self.take());
-        }
+    /// Has all taken that is queued but for the last block, for which the network is ready then, if it is not under way
+    /// already; unless `leave` is set before.
+    pub fn end(&mut self, leave: Handle) -> Result<(), Lost> {
+        self.queue_tail()?;
+        self.settle_but(1, leave, Pace::new(uptime()).end(0))
+    }
+
+    /// Leaves the connection, when it has [ended](Wire::end), to the network: that sends the last block, ends this side's
+    /// direction, and passes over what the client sends until it has ended its own.
+    pub fn part(mut self) {
+        self.pump();
     }
 
     /// Ends it at once.

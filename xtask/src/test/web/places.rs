@@ -1,17 +1,20 @@
-//! Which connection of an address makes way when that has half of all places: one that has been answered,
-//! before one that waits for its first bytes, whichever is older.
+//! Who has a place, when an address may have two: a connection has none any more when its last bytes go, so that further
+//! ones of its address neither cut its answer nor wait until its client has ended it.
 
 use super::served::{Served, serve};
 use crate::test::{Report, Run};
 use anyhow::{Context, Result, ensure};
+use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::Duration;
 
 const NAME: &str = "places of an address";
 /// How long an answer may take, and what a server takes at most to see a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SEEN: Duration = Duration::from_millis(300);
+/// Connections that are answered and not ended: more than the server's share of sockets of the host.
+const LEFT: usize = 600;
 
 /// Four connections, of which two may be of one address.
 pub fn check(run: &Run, report: &mut Report) -> Result<()> {
@@ -19,10 +22,15 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         return Ok(());
     }
     let served = Served {
-        files: vec![("f.txt", b"a file".to_vec())],
+        files: vec![("f.txt", b"a file".to_vec()), ("large.txt", large())],
         config: "connections 4\n".into(),
     };
     serve(run, NAME, served, report, ask)
+}
+
+/// A file that is one block with its head, and more than a client's first packets.
+fn large() -> Vec<u8> {
+    vec![b'x'; 60_000]
 }
 
 fn connect(port: u16) -> Result<TcpStream> {
@@ -31,25 +39,63 @@ fn connect(port: u16) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Asks for the file as a connection's last request; the answer is whole.
-fn get(mut stream: &TcpStream) -> Result<()> {
-    stream.write_all(b"GET /f.txt HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")?;
+/// A connection whose client has room for little, so that the most of an answer waits at the server's side until it reads.
+fn connect_narrow(port: u16) -> Result<TcpStream> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    sockopt::set_socket_recv_buffer_size(&socket, 4 << 10)?;
+    rustix::net::connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// Asks for a file as a connection's last request.
+fn request(mut stream: &TcpStream, file: &str) -> Result<()> {
+    let text = format!("GET /{file} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    Ok(stream.write_all(text.as_bytes())?)
+}
+
+/// The answer is whole, and the server's end comes behind it.
+fn answered(mut stream: &TcpStream, file: &[u8]) -> Result<()> {
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let answer = String::from_utf8_lossy(&answer);
-    let whole = answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("a file");
-    ensure!(whole, "answered {answer:?}");
+    let read = stream.read_to_end(&mut answer);
+    let begin = String::from_utf8_lossy(&answer[..answer.len().min(200)]);
+    read.with_context(|| format!("behind {} bytes: {begin:?}", answer.len()))?;
+    let whole = begin.starts_with("HTTP/1.1 200 ") && answer.ends_with(file);
+    ensure!(whole, "{} bytes: {begin:?}", answer.len());
     Ok(())
+}
+
+fn get(stream: &TcpStream) -> Result<()> {
+    request(stream, "f.txt")?;
+    answered(stream, b"a file")
 }
 
 fn ask(port: u16) -> Result<()> {
     let waits = connect(port)?;
     std::thread::sleep(SEEN);
     // This one has its answer and the server's end, and does not close.
-    let answered = connect(port)?;
-    get(&answered).context("the second connection")?;
-    let further = connect(port)?;
+    let second = connect(port)?;
+    get(&second).context("the second connection")?;
+    let third = connect(port)?;
     std::thread::sleep(SEEN);
     get(&waits).context("the first connection, when there is a third")?;
-    get(&further).context("the third connection")
+    get(&third).context("the third connection")?;
+    // This one's client reads when others have come and gone.
+    let slow = connect_narrow(port)?;
+    request(&slow, "large.txt")?;
+    std::thread::sleep(SEEN);
+    let _waits = connect(port)?;
+    for number in 0..8 {
+        std::thread::sleep(SEEN);
+        get(&connect(port)?).with_context(|| format!("connection {number} beside a slow one"))?;
+    }
+    answered(&slow, &large()).context("a client that reads late")?;
+    let mut left = Vec::new();
+    for number in 0..LEFT {
+        let stream = connect(port)?;
+        get(&stream).with_context(|| format!("connection {number}, where none is ended"))?;
+        left.push(stream);
+    }
+    Ok(())
 }
