@@ -62,14 +62,19 @@ enum Heard {
     Leave,
 }
 
-/// Serves a connection to its end.
-pub fn serve(server: &Server, place: Held<'_>, connection: Connection, peer: IpAddr) {
+/// Serves a connection to its end, and gives back its place. `root`: the directory of files, once it is open.
+pub fn serve(
+    server: &Server,
+    place: Held<'_>,
+    root: &mut Option<Root>,
+    connection: Connection,
+    peer: IpAddr,
+) {
     let slot = place.slot;
     let Ok(mut wire) = Wire::open(connection) else {
         return;
     };
     let mut requests = Requests::new(server.config.body);
-    let mut root = None;
     for number in 1..=server.config.requests {
         if number > 1 {
             server.slots.quiet(slot);
@@ -103,7 +108,7 @@ pub fn serve(server: &Server, place: Held<'_>, connection: Connection, peer: IpA
             stays,
             is_whole: false,
             pace: Pace::new(uptime()),
-            root: &mut root,
+            root,
             head,
         };
         let answered = talk.answer();

@@ -109,6 +109,7 @@ fn find(talk: &mut Talk<'_>, target: &Target, asked: &mut bool) -> Result<At, Er
         // The file system was started again: its successor knows the path, too.
         Err(Error::Closed) => {
             *talk.root = None;
+            talk.server.watch.forget();
             look(talk, target, asked)
         }
         found => found,
@@ -122,14 +123,21 @@ fn look(talk: &mut Talk<'_>, target: &Target, asked: &mut bool) -> Result<At, Er
         (true, path) => format!("{path}/{INDEX}"),
     };
     // It is asked for before anything else is: what is found out behind that holds as long as it does.
-    let moment = match talk.root {
-        Some(root) => talk.server.watch.moment(root),
+    let watch = &talk.server.watch;
+    if talk.root.is_none() {
+        *talk.root = watch.recent();
+    }
+    let (root, moment) = match talk.root {
+        Some(root) => {
+            let moment = watch.moment(root);
+            (root, moment)
+        }
         None => {
-            *talk.root = Some(Root::new(talk.server.root()?));
-            None
+            let root = talk.root.insert(Root::new(talk.server.root()?));
+            let moment = watch.opened(root);
+            (root, moment)
         }
     };
-    let root = talk.root.as_mut().ok_or(Error::Closed)?;
     let kept = talk.server.cache.lock().look(&path, moment);
     if let Some(kept) = kept {
         *asked = !kept.sure;

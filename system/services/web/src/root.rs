@@ -1,11 +1,16 @@
 //! The directory of files as a connection has it, and what is known of changes below it.
 //!
-//! Each connection opens the directory anew, so that it serves what is at its path then. Of changes the file
-//! system tells over one channel for all connections, which is of one directory: a connection that has
+//! Each connection opens the directory anew, so that it serves what is at its path then; where one comes after the
+//! other, it gets the directory of one before, if another one has found that at the path within [`RECENT`]. Of changes
+//! the file system tells over one channel for all connections, which is of one directory: a connection that has
 //! another one open asks for each request.
 //!
-//! Invariant: a connection gets a [`Moment`] only of the directory that it has open itself.
+//! Invariants:
+//! - A connection gets a [`Moment`] only of the directory that it has open itself.
+//! - A directory that a connection has left is the one of which changes are told, and there are at most [`LEFT`], and none
+//!   while there are no connections: a file system that nobody is served from can be unmounted.
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use sing_sdk::contracts::FileFault;
@@ -17,9 +22,14 @@ use sing_sdk::time::uptime;
 /// Between two questions to be told of the next change: a file system that is written to all the time is not
 /// asked each time.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long what was found at the path is taken to be there still. Connections that come at shorter distances find it
+/// out for those behind them.
+const RECENT: Duration = Duration::from_millis(20);
+/// Directories that are kept open for further connections.
+const LEFT: usize = 4;
 
 enum Which {
-    /// It was not asked for: a connection for one request has no use for it.
+    /// It was not asked for: few connections come, and one for one request has no use for it itself.
     Unknown,
     /// The file system does not say, or could not: the connection asks it for each request.
     None,
@@ -46,6 +56,12 @@ struct Watching {
     next: Duration,
     /// Why it could not be asked last, which the log has.
     said: Option<Error>,
+    /// When its directory was found at the path.
+    found: Duration,
+    /// When a connection last opened what is there.
+    opened: Duration,
+    /// Its directory, as connections that have ended had it open.
+    left: Vec<Directory>,
 }
 
 impl Root {
@@ -65,9 +81,56 @@ impl Watch {
                 changes: None,
                 next: Duration::ZERO,
                 said: None,
+                found: Duration::ZERO,
+                opened: Duration::ZERO,
+                left: Vec::new(),
             }),
             asking: AtomicBool::new(false),
         }
+    }
+
+    /// The directory as a connection before has left it, if it was at the path a moment ago.
+    pub fn recent(&self) -> Option<Root> {
+        let mut watching = self.watching.lock();
+        let of = watching.changes.as_ref().map(Changes::of)?;
+        let is_recent = uptime().saturating_sub(watching.found) < RECENT;
+        let directory = watching.left.pop_if(|_| is_recent)?;
+        let which = Which::Of(of);
+        Some(Root { directory, which })
+    }
+
+    /// A connection has opened what is at the path. If another one has just before, it finds out for all which that is.
+    pub fn opened(&self, root: &mut Root) -> Option<Moment> {
+        let now = uptime();
+        let before = core::mem::replace(&mut self.watching.lock().opened, now);
+        match now.saturating_sub(before) < RECENT {
+            true => self.moment(root),
+            false => None,
+        }
+    }
+
+    /// A connection has ended, whose place is given back already; what it had open is kept for others, if there are any
+    /// (`others`, asked when no other one can leave anything).
+    pub fn leave(&self, root: Option<Root>, others: impl FnOnce() -> bool) {
+        let mut watching = self.watching.lock();
+        if !others() {
+            watching.left.clear();
+            return;
+        }
+        let Some(root) = root else { return };
+        let changes = watching.changes.as_ref();
+        let of = changes.filter(|own| !own.is_gone()).map(Changes::of);
+        if let Which::Of(its) = root.which
+            && of == Some(its)
+            && watching.left.len() < LEFT
+        {
+            watching.left.push(root.directory);
+        }
+    }
+
+    /// The file system has ended: what was open is of no use.
+    pub fn forget(&self) {
+        self.watching.lock().left.clear();
     }
 
     /// The moment of which it is sure that nothing has changed since below a connection's directory. The
@@ -127,6 +190,8 @@ impl Watch {
         if own.is_none_or(|own| own.is_gone() || own.of() != further.of()) {
             watching.changes = Some(further);
             watching.said = None;
+            watching.left.clear();
         }
+        watching.found = uptime();
     }
 }

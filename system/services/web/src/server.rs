@@ -238,7 +238,9 @@ fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
         let run = move || {
             let place = shared.slots.hold(slot);
             if !shared.is_stopping() {
-                connection::serve(&shared, place, connection, from.ip());
+                let mut root = None;
+                connection::serve(&shared, place, &mut root, connection, from.ip());
+                shared.watch.leave(root, || shared.slots.count().0 > 0);
             }
         };
         if let Err(error) = thread::spawn(run) {
