@@ -342,19 +342,22 @@ fn send_bytes(talk: &mut Talk<'_>, mut rest: &[u8]) -> Result<(), Lost> {
 fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
     let (stamp, size) = (found.stamp, found.stamp.bytes);
     let name = cache::packed(&found.path);
-    let is_kept = matches!(found.content, Content::Kept(_));
     let kept = talk.server.cache.lock().find(&name, &stamp);
     if kept.is_some() {
         return kept;
     }
-    let content = match &mut found.content {
-        Content::Kept(content) => Arc::clone(content),
+    let (content, is_sure) = match &mut found.content {
+        Content::Kept(content) => (Arc::clone(content), true),
         Content::File(file) => {
+            let settled = stamp.is_settled(utc().as_nanos() as u64);
             let mut content = vec![0; size as usize];
             let begin = talk.trace.now();
             let read = file.read_at(0, &mut content);
             talk.trace.file("read", begin, None, read.as_ref().err());
-            (read.ok()? == content.len()).then(|| content.into())?
+            let content = (read.ok()? == content.len()).then(|| content.into())?;
+            // It is too large to be kept as it is, and its packed form may not be.
+            let is_sure = settled && file.attributes().is_ok_and(|of| self::stamp(&of) == stamp);
+            (content, is_sure)
         }
         // Of what may be packed there are no pieces.
         Content::Pieces => return None,
@@ -366,7 +369,7 @@ fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
         .join()
         .ok()??
         .into();
-    if is_kept {
+    if is_sure {
         let mut cache = talk.server.cache.lock();
         cache.keep(&name, stamp, Arc::clone(&packed));
     }

@@ -144,6 +144,30 @@ fn who_has_few_waits_when_all_are_served() {
     assert_eq!(comes(&mut places, 9, 9500), (Verdict::Waits, Some(2)));
 }
 
+/// As many addresses as there are places, each of which asks before half a second has gone.
+#[test]
+fn who_asks_again_and_again_does_not_keep_out_who_waits() {
+    let mut places = taken(4, &[1, 2, 3, 4], &[]);
+    for place in 0..4 {
+        assert!(places.turn(place, Use::Quiet(at(1000 + place as u64))));
+    }
+    let mut within = taken(4, &[1, 2, 3, 4], &[]);
+    for place in 0..4 {
+        assert!(within.turn(place, Use::Waits(at(1000))));
+    }
+    assert_eq!(waits(&mut places, 5, 1200, 1299), (Verdict::Waits, None));
+    // In the midst of a request they have half a second.
+    assert_eq!(waits(&mut within, 5, 1200, 1499), (Verdict::Waits, None));
+    assert_eq!(waits(&mut within, 5, 1200, 1500), (Verdict::Waits, Some(0)));
+    // Answers that were just given may be on their way.
+    assert!(places.turn(0, Use::Quiet(at(1299))));
+    assert_eq!(waits(&mut places, 5, 1200, 1300), (Verdict::Waits, Some(1)));
+    // Who has more than they do not drive them out.
+    let mut more = taken(9, &[1, 1, 2, 3, 4, 5, 6, 7, 8], &[]);
+    assert!(more.turn(8, Use::Quiet(at(1000))));
+    assert_eq!(waits(&mut more, 1, 1000, 1400), (Verdict::Waits, None));
+}
+
 #[test]
 fn a_network_of_ipv6_is_one_and_an_address_within_it_is_of_ipv4() {
     let mut places = Places::new(4);

@@ -78,6 +78,7 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         config: "mount /hello web-hello ahead 2 at-once 16\nmount /try web-try deadline 9s\n"
             .into(),
         // One crash is asked for.
+        shows: "",
     };
     let mut judged = Vec::new();
     serve(run, NAME, served, report, |port| {

@@ -118,6 +118,7 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         files: files(),
         // Connections of one address, half of them, may be ending still.
         config: "mount /try web-try deadline 5s\nconnections 64\nheader 3s\nidle 3s\n".into(),
+        shows: "",
     };
     serve(run, NAME, served, report, |port| {
         let own = judge(&packages, &cases, port)?;

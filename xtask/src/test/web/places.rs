@@ -1,5 +1,6 @@
 //! Who has a place, when an address may have two: a connection has none any more when its last bytes go, so that further
-//! ones of its address neither cut its answer nor wait until its client has ended it.
+//! ones of its address neither cut its answer nor wait until its client has ended it. And what is kept of a text that is
+//! packed.
 
 use super::served::{Served, serve};
 use crate::test::{Report, Run};
@@ -22,8 +23,14 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         return Ok(());
     }
     let served = Served {
-        files: vec![("f.txt", b"a file".to_vec()), ("large.txt", large())],
+        files: vec![
+            ("f.txt", b"a file".to_vec()),
+            ("large.txt", large()),
+            ("packed.txt", large().repeat(4)),
+        ],
         config: "connections 4\n".into(),
+        // Two files, and a third packed that is too large to be kept as it is.
+        shows: "kept         3 in ",
     };
     serve(run, NAME, served, report, ask)
 }
@@ -91,6 +98,10 @@ fn ask(port: u16) -> Result<()> {
         get(&connect(port)?).with_context(|| format!("connection {number} beside a slow one"))?;
     }
     answered(&slow, &large()).context("a client that reads late")?;
+    let mut packed = &connect(port)?;
+    packed.write_all(b"GET /packed.txt HTTP/1.1\r\nHost: here\r\nAccept-Encoding: gzip\r\n")?;
+    packed.write_all(b"Connection: close\r\n\r\n")?;
+    answered(packed, b"").context("a packed file")?;
     let mut left = Vec::new();
     for number in 0..LEFT {
         let stream = connect(port)?;

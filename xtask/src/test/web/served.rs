@@ -21,6 +21,8 @@ pub struct Served {
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// Its configuration, but for the port.
     pub config: String,
+    /// What `httpd` shows in the end, beside that nothing is served.
+    pub shows: &'static str,
 }
 
 /// Has a server asked at its port, under a name of the test; in the end all its requests are over, and
@@ -76,7 +78,7 @@ fn judge(
     let (output, ended) = session.finish(deadline);
     asked.with_context(|| output.clone())?;
     told?;
-    for wanted in ["swept\n", "busy         0\n"] {
+    for wanted in ["swept\n", "busy         0\n", served.shows] {
         let is_there = output.contains(wanted);
         ensure!(is_there, "no `{}`, {ended:?}\n{output}", wanted.trim());
     }
