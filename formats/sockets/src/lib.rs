@@ -16,7 +16,7 @@
 //! | `Connect`: to `remote`, from `local` if that is a port | `Connected`, or `Closed` |
 //! | `Data` | `Taken`, when they are with the socket |
 //! | `End`: no more data go this way | |
-//! | `Close`: ends the socket at once | |
+//! | `Close`: ends the socket at once; behind an `End`, the host still sends what it has taken | |
 //! | `Bind`: datagrams at `local`, or from any port; with `remote` alone, if that is a port | `Bound` with the port, or `Closed` |
 //! | `Datagram`: to `remote` | `Sent`, with the reason if it was not; then the next may come |
 //!

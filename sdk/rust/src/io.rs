@@ -158,6 +158,17 @@ impl Writer {
         }
     }
 
+    /// Whether somebody holds the reading end.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        match &self.0 {
+            // The reader says nothing when nothing is sent, but that it has gone.
+            Write::Ready(pipe) => !pipe.is_ready(),
+            Write::Waiting(_) => true,
+            Write::Closed => false,
+        }
+    }
+
     /// Waits until the reader has taken everything.
     ///
     /// # Errors

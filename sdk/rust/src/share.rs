@@ -51,6 +51,14 @@ impl Shares {
         granted
     }
 
+    /// Whether an origin could have so much if it had given so much back before.
+    #[must_use]
+    pub fn allows_behind(&self, origin: u32, amount: usize, back: usize) -> bool {
+        let used = self.of(origin);
+        let back = back.min(used);
+        allows(origin, used - back, amount, self.free + back, self.least)
+    }
+
     /// Takes back what was given to an origin.
     pub fn give_back(&mut self, origin: u32, amount: usize) {
         if let Some(used) = self.used.get_mut(&origin) {
@@ -93,6 +101,8 @@ mod tests {
         let first = shares.of(1);
         shares.give_back(1, first);
         assert_eq!((shares.of(1), shares.free), (0, first));
+        let second = shares.of(2);
+        assert!(!shares.allows_behind(2, second + 1, 0) && shares.allows_behind(2, second, second));
         assert!(shares.take(22, 8));
     }
 

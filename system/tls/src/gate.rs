@@ -5,6 +5,9 @@
 //! - There are at most [`HANDSHAKES`] at a time; when there are so many, the one that has begun first
 //!   makes way, if it has had [`LEAST`].
 //! - At most [`WAITING`] are over and not taken; a further one takes the place of the first.
+//! - Connections that the server has left do not count among those that were handed on: at most [`PARTING`] of them
+//!   give their clients the last bytes, and a further one takes the place of the first. So clients that do not read
+//!   keep nobody out.
 
 use crate::handshake::{self, Established};
 use crate::relay;
@@ -29,6 +32,8 @@ const HANDSHAKES: usize = 16;
 const LEAST: Duration = Duration::from_millis(500);
 /// Those that are over and wait to be taken.
 const WAITING: usize = 16;
+/// Connections that the server has left, and whose clients have not got the last bytes.
+const PARTING: usize = 32;
 /// Connections that wait with the network.
 const BACKLOG: u32 = 16;
 /// Between two looks whether a handshake can make way, and after a connection that failed.
@@ -57,6 +62,8 @@ pub struct Gate {
     over: Mutex<VecDeque<Established>>,
     /// Connections that were handed on and go on.
     joined: AtomicUsize,
+    /// Those that the server has left; set to have one make way.
+    parting: Mutex<VecDeque<Arc<ManualEvent>>>,
     /// Set when any of these has changed.
     changed: AutoEvent,
 }
@@ -86,6 +93,7 @@ impl Gate {
             begun: Mutex::new((0, Vec::new())),
             over: Mutex::new(VecDeque::new()),
             joined: AtomicUsize::new(0),
+            parting: Mutex::new(VecDeque::new()),
             changed: AutoEvent::new(false)?,
         })
     }
@@ -161,13 +169,18 @@ impl Gate {
         Some(next)
     }
 
+    /// One that was handed on has ended, or the server has left it.
+    fn give_back(&self) {
+        self.joined.fetch_sub(1, Relaxed);
+        self.changed.set();
+    }
+
     /// Hands one on, over a channel that begins.
     fn hand_on(self: &Arc<Self>, established: Established, connection: Start) {
         let gate = Arc::clone(self);
         let run = move || {
-            relay::run(established, connection, gate.config.port);
-            gate.joined.fetch_sub(1, Relaxed);
-            gate.changed.set();
+            let mut place = Joined { gate, leave: None };
+            relay::run(established, connection, &mut place);
         };
         if let Err(error) = thread::spawn_with_stack(STACK, run) {
             // Both sides find it closed.
@@ -242,6 +255,49 @@ impl Gate {
                 },
                 _ => {}
             }
+        }
+    }
+}
+
+/// The place of a connection that was handed on, given back when this is dropped.
+pub struct Joined {
+    pub gate: Arc<Gate>,
+    /// The server has left it.
+    leave: Option<Arc<ManualEvent>>,
+}
+
+impl Joined {
+    /// The server has left the connection: another one may be handed on. An event that is set when this is to make way.
+    pub fn part(&mut self) -> Handle {
+        if let Some(leave) = &self.leave {
+            return leave.handle();
+        }
+        // Without an event for it, it keeps its place.
+        let Ok(leave) = ManualEvent::new(false) else {
+            return Handle::NONE;
+        };
+        let leave = self.leave.insert(Arc::new(leave));
+        let mut parting = self.gate.parting.lock();
+        if parting.len() >= PARTING
+            && let Some(first) = parting.pop_front()
+        {
+            first.set();
+        }
+        parting.push_back(Arc::clone(leave));
+        drop(parting);
+        self.gate.give_back();
+        leave.handle()
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        match &self.leave {
+            Some(leave) => {
+                let mut parting = self.gate.parting.lock();
+                parting.retain(|other| !Arc::ptr_eq(other, leave));
+            }
+            None => self.gate.give_back(),
         }
     }
 }

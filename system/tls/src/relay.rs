@@ -7,6 +7,7 @@
 //! - While the server holds its ends, it says how long it waits for the client; when it has ended
 //!   its direction, this does.
 
+use crate::gate;
 use crate::handshake::Established;
 use crate::wire::{LINGER, Wire, pump};
 use core::net::SocketAddr;
@@ -201,19 +202,34 @@ impl Relay {
         Ok(())
     }
 
-    fn run(&mut self, control: &mut Control, local: u16, peer: SocketAddr) -> Result<(), Cut> {
+    /// Whether the server neither reads nor asks any more.
+    fn is_left(&self, control: &Control) -> bool {
+        let reads = self.to.as_ref().is_some_and(Writer::is_read);
+        matches!(control, Control::Gone) && !reads
+    }
+
+    fn run(
+        &mut self,
+        control: &mut Control,
+        place: &mut gate::Joined,
+        peer: SocketAddr,
+    ) -> Result<(), Cut> {
         while !self.push()? {
-            // Who has let go of all waits for nothing more: the rest is the network's.
-            if self.wire.has_ended() && matches!(control, Control::Gone) {
+            // The server holds no end any more: the network does the rest.
+            if self.wire.has_ended() && self.is_left(control) {
                 break;
             }
+            let parts = self.end.is_some() && self.is_left(control);
+            let leave = if parts { place.part() } else { Handle::NONE };
             let [a, b, c, d] = self.waits();
             let time = self.end.map_or(Timeout::FOREVER, |end| {
                 Timeout::until(end).unwrap_or(Timeout::NONE)
             });
-            let came = wait_any(&[control.handle(), a, b, c, d], time);
+            let came = wait_any(&[control.handle(), a, b, c, d, leave], time);
             if self.end.is_some_and(|end| uptime() >= end) {
-                return match self.wire.has_ended() {
+                // A part of what a client sends must not be taken for the whole.
+                let is_whole = self.session.is_over() || self.is_left(control);
+                return match self.wire.has_ended() && is_whole {
                     true => Ok(()),
                     false => Err(Cut::Gone),
                 };
@@ -221,8 +237,10 @@ impl Relay {
             match came {
                 Ok(0) => {
                     let asked = core::mem::replace(control, Control::Gone);
+                    let local = place.gate.config.port;
                     *control = asked.answer(local, peer).ok_or(Cut::Gone)?;
                 }
+                Ok(5) => return Err(Cut::Gone),
                 Ok(which) => self.came(which - 1)?,
                 Err(_) => return Err(Cut::Gone),
             }
@@ -232,7 +250,7 @@ impl Relay {
 }
 
 /// Carries bytes both ways, until both directions have ended.
-pub fn run(established: Established, connection: Start, local: u16) {
+pub fn run(established: Established, connection: Start, place: &mut gate::Joined) {
     let Established {
         session,
         wire,
@@ -251,7 +269,7 @@ pub fn run(established: Established, connection: Start, local: u16) {
         to: Some(to),
         end: None,
     };
-    let ended = relay.run(&mut control, local, peer);
+    let ended = relay.run(&mut control, place, peer);
     let Relay {
         mut session, wire, ..
     } = relay;

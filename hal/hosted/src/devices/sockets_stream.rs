@@ -211,9 +211,12 @@ impl Stream {
         self.socket.as_fd()
     }
 
-    /// Ends it at once: the other side is told so.
+    /// Ends it at once: the other side is told so. Where this one had ended its direction, the host goes on to send
+    /// what it has taken before that; what comes still is refused by it.
     pub(super) fn abort(self) {
-        let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+        if !self.ended {
+            let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+        }
     }
 
     fn fail(&mut self, fault: Fault) {

@@ -3,6 +3,7 @@
 use super::sockets_host::Sockets;
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::Batch;
+use rustix::net::sockopt;
 use sing_sockets::{FIRST, Fault, Head, Op, Place, SENT, TOLD, WINDOW};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -208,6 +209,23 @@ fn an_end_at_once_is_a_reset_in_both_directions() {
     std::thread::sleep(Duration::from_millis(20));
     drop(peer);
     play.closed(2, Fault::Reset);
+}
+
+/// A system that has a shortage of sockets closes those that only wait for the other side.
+#[test]
+fn what_was_sent_before_the_end_comes_although_the_socket_is_closed_then() {
+    let mut play = Play::new(HostSockets::Loopback, 8);
+    let mut peer = play.accepted();
+    sockopt::set_socket_recv_buffer_size(&peer, 4 << 10).unwrap();
+    let sent = vec![7; 50_000];
+    play.data(2, &sent);
+    play.say(&Head::new(Op::End, 2, 0), b"");
+    play.step();
+    play.say(&Head::new(Op::Close, 2, 0), b"");
+    assert_eq!(play.sockets.count(), 2);
+    let mut come = Vec::new();
+    peer.read_to_end(&mut come).unwrap();
+    assert_eq!(come, sent);
 }
 
 #[test]

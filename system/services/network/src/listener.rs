@@ -151,7 +151,11 @@ impl Network {
                 if !Self::lacks(listener, here) {
                     break;
                 }
-                let Some(at) = self.socket(listener.origin, link) else {
+                let socket = match here {
+                    0 => self.socket(listener.origin, link),
+                    _ => self.spare_socket(listener.origin, link),
+                };
+                let Some(at) = socket else {
                     // The half-open ones may have the rest of the share.
                     if here == 0 && self.forget(listener) {
                         continue;
@@ -180,7 +184,11 @@ impl Network {
         let mut here = listener.listening.iter().filter(offered).count();
         while self.host.offers(host)
             && Self::lacks(listener, here)
-            && self.take_share(listener.origin, true)
+            && match here {
+                // Without one nobody would come in.
+                0 => self.take_share(listener.origin, true),
+                _ => self.host_sockets.take(listener.origin, 1),
+            }
         {
             listener.listening.push(At::Host(self.host.offer(host)));
             here += 1;

@@ -347,9 +347,20 @@ impl Network {
         }
     }
 
-    /// A socket for an origin on a link.
+    /// A socket for an origin on a link; connections of the origin that nobody has make way for it.
     pub fn socket(&mut self, origin: u32, link: usize) -> Option<At> {
-        if !self.take_share(origin, false) {
+        let taken = self.take_share(origin, false);
+        self.taken_socket(taken, origin, link)
+    }
+
+    /// The same, for which nobody makes way.
+    pub fn spare_socket(&mut self, origin: u32, link: usize) -> Option<At> {
+        let taken = self.sockets.take(origin, 1);
+        self.taken_socket(taken, origin, link)
+    }
+
+    fn taken_socket(&mut self, taken: bool, origin: u32, link: usize) -> Option<At> {
+        if !taken {
             return None;
         }
         let socket = self.links[link].socket();

@@ -5,8 +5,8 @@
 //!   is here. Of what has come, one block at most is with the reader.
 //! - What a connection keeps is bounded: its buffers, and a block of at most [`LARGEST`] bytes in each
 //!   direction. Without that bound one program's block would leave no room for another's.
-//! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end, or less if its origin needs the socket
-//!   (`orphans.rs`).
+//! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end, or less if the other side sends on, or its
+//!   origin needs the socket (`orphans.rs`).
 
 use crate::address::Address;
 use crate::end::{At, Stage};
@@ -22,6 +22,8 @@ use sing_sdk::time::uptime;
 const LARGEST: usize = 64 << 10;
 /// How long a connection without anybody may take to end.
 const LEFT: Duration = Duration::from_secs(60);
+/// How long one may, whose other side sends on and on what nobody reads.
+const SENDING: Duration = Duration::from_secs(5);
 /// How long a link may take to get an address.
 pub const UP: Duration = Duration::from_secs(5);
 
@@ -73,6 +75,8 @@ pub struct Stream {
     said: bool,
     /// Since when nobody has it.
     pub left: Option<Duration>,
+    /// Whether the other side has sent since the last look what nobody reads.
+    sends: bool,
     /// What its socket was like after the last look; of the host's there is none.
     pub seen: Glance,
 }
@@ -102,6 +106,7 @@ impl Stream {
             heard: false,
             said: false,
             left: None,
+            sends: false,
             seen: None,
         }
     }
@@ -290,7 +295,9 @@ impl Network {
     fn receive(&mut self, stream: &mut Stream, number: u32) {
         let Some(slot) = stream.input else {
             // Nobody reads it: it is taken, so that the other side is not held up.
-            return self.end_of(stream.socket).discard();
+            let mut socket = self.end_of(stream.socket);
+            stream.sends = socket.waiting() > 0;
+            return socket.discard();
         };
         let ready = matches!(self.slots.get(slot), Some(Client::Input(Input::Idle(_), _)));
         if !ready {
@@ -330,7 +337,8 @@ impl Network {
         }
         if alone {
             let since = *stream.left.get_or_insert_with(uptime);
-            if uptime() - since >= LEFT {
+            let time = if stream.sends { SENDING } else { LEFT };
+            if uptime() - since >= time {
                 socket.abort();
                 return Some(TcpFault::TimedOut);
             }

@@ -81,7 +81,11 @@ pub fn serve(
         }
         let heard = listen(server, slot, &mut wire, &mut requests);
         if !server.slots.busy(slot) {
-            return wire.abort();
+            return match heard {
+                // Its last answer may be on its way.
+                Heard::Over => close(server, place, wire),
+                _ => wire.abort(),
+            };
         }
         let head = match heard {
             Heard::Head(head) => head,
@@ -340,10 +344,24 @@ impl Talk<'_> {
         Ok(())
     }
 
+    /// Queues the head of an answer that comes at once: if the connection ends with it, its place is given back before the
+    /// client can have all of it.
+    pub fn begin_whole(&mut self, answer: Answer, length: Length) -> Result<(), Lost> {
+        self.begin(answer, length)?;
+        if !self.stays {
+            let is_sent = self.head.method != "HEAD";
+            self.wire.ends_after(match length {
+                Length::Known(bytes) if is_sent => bytes,
+                _ => 0,
+            });
+        }
+        Ok(())
+    }
+
     /// Answers with a text.
     pub fn text(&mut self, answer: Answer, text: &str) -> Result<(), Lost> {
         let answer = answer.header("Content-Type", "text/html; charset=utf-8");
-        self.begin(answer, Length::Known(text.len() as u64))?;
+        self.begin_whole(answer, Length::Known(text.len() as u64))?;
         if self.head.method != "HEAD" {
             self.wire.write(text.as_bytes())?;
         }
@@ -359,7 +377,7 @@ impl Talk<'_> {
     /// What may be asked of files.
     pub fn options(&mut self) -> Result<(), Lost> {
         let answer = self.head(204).header("Allow", "GET, HEAD, OPTIONS");
-        self.begin(answer, Length::None)?;
+        self.begin_whole(answer, Length::None)?;
         self.wire.settle(self.pace, 0)
     }
 }

@@ -133,7 +133,7 @@ fn look(talk: &mut Talk<'_>, target: &Target, asked: &mut bool) -> Result<At, Er
             (root, moment)
         }
         None => {
-            let root = talk.root.insert(Root::new(talk.server.root()?));
+            let root = talk.root.insert(Root::open(talk.server)?);
             let moment = watch.opened(root);
             (root, moment)
         }
@@ -259,7 +259,7 @@ fn send(
         answer = answer.with("Vary", "Accept-Encoding");
     }
     if status == 304 {
-        talk.begin(answer, Length::None)?;
+        talk.begin_whole(answer, Length::None)?;
         return talk.wire.settle(talk.pace, 0);
     }
     answer = answer
@@ -277,7 +277,7 @@ fn send(
         }
         _ => (0, size),
     };
-    talk.begin(answer, Length::Known(to - from))?;
+    talk.begin_whole(answer, Length::Known(to - from))?;
     if talk.head.method == "HEAD" {
         return talk.wire.settle(talk.pace, 0);
     }
@@ -363,6 +363,11 @@ fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
         Content::Pieces => return None,
     };
     let _one = talk.server.packing.lock();
+    // Another one may have packed it meanwhile.
+    let kept = talk.server.cache.lock().find(&name, &stamp);
+    if kept.is_some() {
+        return kept;
+    }
     let pack = move || Packer::default().pack(&content);
     let packed: Arc<[u8]> = thread::spawn_with_stack(STACK, pack)
         .ok()?
@@ -377,7 +382,7 @@ fn pack(talk: &mut Talk<'_>, found: &mut Found) -> Option<Arc<[u8]>> {
 }
 
 fn send_packed(talk: &mut Talk<'_>, answer: Answer, content: &[u8]) -> Result<(), Lost> {
-    talk.begin(answer, Length::Known(content.len() as u64))?;
+    talk.begin_whole(answer, Length::Known(content.len() as u64))?;
     if talk.head.method == "HEAD" {
         return talk.wire.settle(talk.pace, 0);
     }

@@ -7,9 +7,9 @@
 //!   bytes go to the network, before its client can have read them: a client that closes one connection and opens the
 //!   next has no more than before.
 //! - When all are taken, an address that comes gets a place of one that would still have more than it; one that has as
-//!   many as any gets one of its own, or one whose client has long been quiet, or has no request just now and has had
-//!   the place while somebody waited. So however many connections somebody opens, and however often they ask, those of
-//!   others do not wait behind them, unless all places serve requests.
+//!   many as any gets one of its own, or one whose client has long been quiet, or has no request when the address has
+//!   waited for a while. So those of others do not wait behind the connections of one that opens many, or asks often, but
+//!   where all places serve requests.
 //! - An answer that may still be on its way is cut for another address only if who comes has waited for that. How long
 //!   somebody waits is a matter of when he came, and not of what others do.
 
@@ -170,11 +170,12 @@ impl Places {
         let late = |(at, place): (usize, &Place)| {
             let (is_young, since) = place.of.quiet(now)?;
             let quiet = now.saturating_sub(since);
-            let between = matches!(place.of, Use::Begins(_) | Use::Quiet(_)) && !is_young;
-            let is_late = quiet >= QUIET || between && waited >= SETTLE;
-            (quiet >= LONG || is_late && count(place) >= own).then_some((since, at))
+            let between = matches!(place.of, Use::Begins(_) | Use::Quiet(_));
+            let patience = if is_young { QUIET } else { SETTLE };
+            let is_late = quiet >= QUIET || between && waited >= patience;
+            (quiet >= LONG || is_late && count(place) >= own).then_some((is_young, since, at))
         };
-        let latest = || Some(self.taken().filter_map(late).min()?.1);
+        let latest = || Some(self.taken().filter_map(late).min()?.2);
         let chosen = match more {
             Some((true, _)) if waited < SETTLE => return (Verdict::Waits, None),
             Some((_, at)) => Some(at),

@@ -10,6 +10,7 @@
 //! - A directory that a connection has left is the one of which changes are told, and there are at most [`LEFT`], and none
 //!   while there are no connections: a file system that nobody is served from can be unmounted.
 
+use crate::server::Server;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -28,6 +29,15 @@ const RECENT: Duration = Duration::from_millis(20);
 /// Directories that are kept open for further connections.
 const LEFT: usize = 4;
 
+impl Watching {
+    /// Closes what nobody has found at the path just now.
+    fn forget_old(&mut self) {
+        if uptime().saturating_sub(self.found) >= RECENT {
+            self.left.clear();
+        }
+    }
+}
+
 enum Which {
     /// It was not asked for: few connections come, and one for one request has no use for it itself.
     Unknown,
@@ -39,6 +49,8 @@ enum Which {
 /// The directory of files.
 pub struct Root {
     pub directory: Directory,
+    /// When the path was gone along.
+    opened: Duration,
     which: Which,
 }
 
@@ -56,7 +68,7 @@ struct Watching {
     next: Duration,
     /// Why it could not be asked last, which the log has.
     said: Option<Error>,
-    /// When its directory was found at the path.
+    /// When its directory was last found at the path, at the least.
     found: Duration,
     /// When a connection last opened what is there.
     opened: Duration,
@@ -65,11 +77,14 @@ struct Watching {
 }
 
 impl Root {
-    pub fn new(directory: Directory) -> Root {
-        Root {
-            directory,
+    /// What is at the path now.
+    pub fn open(server: &Server) -> Result<Root, Error> {
+        let opened = uptime();
+        Ok(Root {
+            directory: server.root()?,
+            opened,
             which: Which::Unknown,
-        }
+        })
     }
 }
 
@@ -93,13 +108,16 @@ impl Watch {
     pub fn recent(&self) -> Option<Root> {
         let mut watching = self.watching.lock();
         let of = watching.changes.as_ref().map(Changes::of)?;
-        let is_recent = uptime().saturating_sub(watching.found) < RECENT;
-        let directory = watching.left.pop_if(|_| is_recent)?;
-        let which = Which::Of(of);
-        Some(Root { directory, which })
+        watching.forget_old();
+        Some(Root {
+            directory: watching.left.pop()?,
+            opened: watching.found,
+            which: Which::Of(of),
+        })
     }
 
-    /// A connection has opened what is at the path. If another one has just before, it finds out for all which that is.
+    /// A connection has opened what is at the path. If another one has just before, this one asks for the directory's
+    /// numbers, so that later ones can share it.
     pub fn opened(&self, root: &mut Root) -> Option<Moment> {
         let now = uptime();
         let before = core::mem::replace(&mut self.watching.lock().opened, now);
@@ -109,14 +127,15 @@ impl Watch {
         }
     }
 
-    /// A connection has ended, whose place is given back already; what it had open is kept for others, if there are any
-    /// (`others`, asked when no other one can leave anything).
+    /// A connection has ended: what it had open is kept for others, if there are any. To be called when its place has been
+    /// given back; `others` runs under the lock.
     pub fn leave(&self, root: Option<Root>, others: impl FnOnce() -> bool) {
         let mut watching = self.watching.lock();
         if !others() {
             watching.left.clear();
             return;
         }
+        watching.forget_old();
         let Some(root) = root else { return };
         let changes = watching.changes.as_ref();
         let of = changes.filter(|own| !own.is_gone()).map(Changes::of);
@@ -130,7 +149,9 @@ impl Watch {
 
     /// The file system has ended: what was open is of no use.
     pub fn forget(&self) {
-        self.watching.lock().left.clear();
+        let mut watching = self.watching.lock();
+        watching.left.clear();
+        watching.changes = None;
     }
 
     /// The moment of which it is sure that nothing has changed since below a connection's directory. The
@@ -142,7 +163,7 @@ impl Watch {
             root.which = match root.directory.changes() {
                 Ok(changes) => {
                     let of = changes.of();
-                    self.offer(changes);
+                    self.offer(changes, root.opened);
                     Which::Of(of)
                 }
                 Err(error) => {
@@ -182,16 +203,21 @@ impl Watch {
         }
     }
 
-    /// A further channel, in the place of one that has gone or is of another directory: the newest
-    /// connection is right about what is at the path.
-    fn offer(&self, further: Changes) {
+    /// A further channel, of a directory that was at the path at some time: in the place of one that has gone, or is of
+    /// another directory that was found there before.
+    fn offer(&self, further: Changes, opened: Duration) {
         let mut watching = self.watching.lock();
-        let own = watching.changes.as_ref();
-        if own.is_none_or(|own| own.is_gone() || own.of() != further.of()) {
-            watching.changes = Some(further);
-            watching.said = None;
-            watching.left.clear();
+        let found = watching.found;
+        let own = watching.changes.as_ref().filter(|own| !own.is_gone());
+        match own.map(|own| own.of() == further.of()) {
+            Some(true) => watching.found = found.max(opened),
+            Some(false) if opened < found => {}
+            _ => {
+                watching.changes = Some(further);
+                watching.said = None;
+                watching.found = opened;
+                watching.left.clear();
+            }
         }
-        watching.found = uptime();
     }
 }

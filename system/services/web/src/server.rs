@@ -247,6 +247,7 @@ fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
             // The connection is closed.
             sing_sdk::log!("no thread for a connection: {error}");
             server.slots.free(slot);
+            server.watch.leave(None, || server.slots.count().0 > 0);
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Wire {
     queue: VecDeque<Vector<u8>>,
     /// Bytes behind the queue that more may follow: what is sent in many small packets takes long.
     tail: Vec<u8>,
+    /// Bytes until the last block is queued, if that is known to be a connection's last.
+    last: Option<u64>,
     joined: Joined,
 }
 
@@ -59,6 +61,7 @@ impl Wire {
             output: Sink::Ready(output),
             queue: VecDeque::new(),
             tail: Vec::new(),
+            last: None,
             joined,
         })
     }
@@ -83,6 +86,24 @@ impl Wire {
     /// Whether the next block can be queued.
     pub fn has_room(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// The connection ends behind so many bytes more than have been written: the block that has the last of them is not
+    /// moved before [`Wire::part`].
+    pub fn ends_after(&mut self, bytes: u64) {
+        self.last = Some(self.tail.len() as u64 + bytes);
+    }
+
+    /// How many blocks are held back.
+    fn held(&self) -> usize {
+        usize::from(self.last == Some(0))
+    }
+
+    fn enqueue(&mut self, block: Vector<u8>) {
+        if let Some(last) = &mut self.last {
+            *last = last.saturating_sub(block.len() as u64);
+        }
+        self.queue.push_back(block);
     }
 
     /// Writes bytes, which may wait for others until the next flush.
@@ -161,7 +182,7 @@ impl Wire {
     /// Queues a block as it is, behind what has been written.
     fn push_whole(&mut self, block: Vector<u8>) -> Result<(), Error> {
         self.flush()?;
-        self.queue.push_back(block);
+        self.enqueue(block);
         self.pump();
         Ok(())
     }
@@ -175,7 +196,7 @@ impl Wire {
 
     fn queue_tail(&mut self) -> Result<(), Error> {
         if !self.tail.is_empty() {
-            self.queue.push_back(Vector::from_bytes(&self.tail)?);
+            self.enqueue(Vector::from_bytes(&self.tail)?);
             self.tail.clear();
         }
         Ok(())
@@ -184,16 +205,17 @@ impl Wire {
     /// Moves the next block to the network, if that has taken the last one.
     pub fn pump(&mut self) {
         if self.output.is_ready()
+            && self.queue.len() > self.held()
             && let Some(block) = self.queue.pop_front()
         {
             self.output.send(block);
         }
     }
 
-    /// Has all that is queued taken by the network, but for the last block, which is under way.
+    /// Has all that is queued taken by the network, but for the last block, which is under way or held back.
     pub fn settle(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
         self.flush()?;
-        self.settle_but(0, Handle::NONE, pace.end(moved))
+        self.settle_but(self.held(), Handle::NONE, pace.end(moved))
     }
 
     /// Has all but so many blocks of the queue taken, and the network ready for the next of these, until some time, and
@@ -239,6 +261,7 @@ impl Wire {
     /// Leaves the connection, when it has [ended](Wire::end), to the network: that sends the last block, ends this side's
     /// direction, and passes over what the client sends until it has ended its own.
     pub fn part(mut self) {
+        self.last = None;
         self.pump();
     }
 

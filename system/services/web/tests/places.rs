@@ -162,6 +162,13 @@ fn who_asks_again_and_again_does_not_keep_out_who_waits() {
     // Answers that were just given may be on their way.
     assert!(places.turn(0, Use::Quiet(at(1299))));
     assert_eq!(waits(&mut places, 5, 1200, 1300), (Verdict::Waits, Some(1)));
+    // But not for ever.
+    let mut young = taken(4, &[1, 2, 3, 4], &[]);
+    for place in 0..4 {
+        assert!(young.turn(place, Use::Quiet(at(1690 - place as u64))));
+    }
+    assert_eq!(waits(&mut young, 5, 1200, 1699), (Verdict::Waits, None));
+    assert_eq!(waits(&mut young, 5, 1200, 1700), (Verdict::Waits, Some(3)));
     // Who has more than they do not drive them out.
     let mut more = taken(9, &[1, 1, 2, 3, 4, 5, 6, 7, 8], &[]);
     assert!(more.turn(8, Use::Quiet(at(1000))));

@@ -117,8 +117,7 @@ impl<H: Host> Wasi<H> {
     ///
     /// # Errors
     /// As [`Wasi::path_create_directory`]; `Perm` for an absolute target; for a path with a slash or `.` at
-    /// its end, which can name directories only, `Exist` if there is one and otherwise `Noent` or
-    /// `Notdir`.
+    /// its end, which can name directories only, what the server of the files says: `Exist`, `Noent` or `Notdir`.
     pub fn path_symlink(
         &mut self,
         target: u32,

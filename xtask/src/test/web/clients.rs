@@ -77,7 +77,6 @@ pub fn check(run: &Run, report: &mut Report) -> Result<()> {
         files: vec![("f.txt", FILE.repeat(200)), ("d/index.html", PAGE.to_vec())],
         config: "mount /hello web-hello ahead 2 at-once 16\nmount /try web-try deadline 9s\n"
             .into(),
-        // One crash is asked for.
         shows: "",
     };
     let mut judged = Vec::new();
