@@ -116,7 +116,7 @@ def write_core(path):
     """Writes the file of the whole system's process; returns its size."""
     inferior, now = gdb.selected_inferior(), gdb.selected_thread()
     # gdb makes up a number for what runs in a machine, or ran.
-    native = getattr(inferior.connection, "type", None) == "native"
+    native = getattr(getattr(inferior, "connection", None), "type", "native") == "native"
     if now is None or not native or not os.path.exists("/proc/%d/maps" % inferior.pid):
         raise gdb.GdbError(
             "only of a process of this machine can all be saved; name one of the system's, as `info processes` has it"
