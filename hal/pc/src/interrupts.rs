@@ -209,6 +209,18 @@ unsafe extern "sysv64" fn common() {
         "push r8", "push r9", "push r10", "push r11", "push r12", "push r13", "push r14", "push r15",
         "cld",
         "mov rbx, rsp",                         // kept by what is called, across switches too
+        // For debuggers: from here on, the interrupted code's registers lie behind `rbx`.
+        ".cfi_startproc",
+        ".cfi_def_cfa rbx, 168",
+        ".cfi_offset r15, -168", ".cfi_offset r14, -160", ".cfi_offset r13, -152",
+        ".cfi_offset r12, -144", ".cfi_offset r11, -136", ".cfi_offset r10, -128",
+        ".cfi_offset r9, -120", ".cfi_offset r8, -112", ".cfi_offset rdi, -104",
+        ".cfi_offset rsi, -96", ".cfi_offset rbp, -88", ".cfi_offset rbx, -80",
+        ".cfi_offset rdx, -72", ".cfi_offset rcx, -64", ".cfi_offset rax, -56",
+        ".cfi_offset rsp, -16",
+        // The address is `[rbx + 128] + 1`: debuggers take a caller's for that behind a call, and look one lower
+        // for its line. What says that this is none is not in this form of the description.
+        ".cfi_escape 0x16, 0x10, 0x06, 0x73, 0x80, 0x01, 0x06, 0x23, 0x01",
         "mov rdi, [rbx + 120]",                 // vector
         "mov rax, [rbx + 128]",                 // interrupted instruction
         "mov rcx, {arena}",
@@ -245,6 +257,7 @@ unsafe extern "sysv64" fn common() {
 
         "5:",
         "mov rsp, rbx",
+        ".cfi_endproc",
         "pop r15", "pop r14", "pop r13", "pop r12", "pop r11", "pop r10", "pop r9", "pop r8",
         "pop rdi", "pop rsi", "pop rbp", "pop rbx", "pop rdx", "pop rcx", "pop rax",
         "add rsp, 8",

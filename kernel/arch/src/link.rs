@@ -75,6 +75,9 @@ impl<T: Sync, Role> Default for Node<T, Role> {
 }
 
 impl<T: Sync, Role> Node<T, Role> {
+    /// Bytes from a node to the address of the list that it is in, for debuggers.
+    pub const LIST: usize = core::mem::offset_of!(Node<T, Role>, list);
+
     /// Whether the object is in some list.
     #[inline(always)]
     pub fn is_linked(&self) -> bool {

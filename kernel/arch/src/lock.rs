@@ -75,6 +75,9 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
+    /// Bytes from the lock to its value, for debuggers.
+    pub const VALUE: usize = core::mem::offset_of!(SpinLock<T>, value);
+
     /// Makes a free lock.
     pub const fn new(value: T) -> Self {
         SpinLock {

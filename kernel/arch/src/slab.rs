@@ -20,7 +20,7 @@ mod trim;
 
 use crate::lock::{Counter, SpinLock};
 use alloc::vec::Vec;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, offset_of};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -130,6 +130,16 @@ fn pages(bytes: Option<usize>) -> Option<usize> {
 impl<T: Default + Sync> Slab<T> {
     /// Bytes that a record takes.
     pub const RECORD: u64 = size_of::<Slot<T>>() as u64;
+    /// Records of the first segment; each further one has twice as many as the one before.
+    pub const FIRST_RECORDS: u64 = 1 << FIRST;
+    /// The mark of a record in use.
+    pub const MARK_OF_USED: u32 = USED;
+    /// Bytes from a store to the addresses of its segments, for debuggers.
+    pub const SEGMENTS_AT: usize = offset_of!(Slab<T>, segments);
+    /// Bytes from a store to the number of its records, for debuggers.
+    pub const FRESH_AT: usize = offset_of!(Slab<T>, fresh);
+    /// Bytes from a record to its mark, for debuggers.
+    pub const MARK_AT: usize = offset_of!(Slot<T>, mark);
 
     /// Makes an empty store.
     #[must_use]

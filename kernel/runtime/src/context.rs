@@ -122,6 +122,9 @@ fn show_windows(record: CtxRef, windows: &Windows) {
 }
 
 impl Context {
+    /// Bytes from this to the address of the context record, for debuggers.
+    pub const RECORD: usize = core::mem::offset_of!(Context, record);
+
     /// Makes the record of a thread of a sealed instance, for which `payer` pays.
     ///
     /// # Errors

@@ -118,8 +118,9 @@ The hosted kernel, in this command or beside it, runs the system; the arguments 
 Runs gdb with these arguments, as in `sing gdb --args sing run tool.wasm`, in `sing gdb -p PID`, with a core file, or, for a
 system in QEMU, in `sing gdb KERNEL -ex 'target remote :1234'`. Functions and lines of all programs that the kernel
 loads are known to gdb as those of the kernel are: `break main.rs:12`, `backtrace`, `list`, `info singularity`. The lines
-are those that the images keep (`sing help compile`). --script: prints what gdb is to read, for one that something else
-starts.",
+are those that the images keep (`sing help compile`). `info processes` lists the processes, `process NUMBER backtrace` shows
+the frames of one that need not run, `save core FILE [NUMBER]` writes a core file, of all or of one. --script: prints what
+gdb is to read, for one that something else starts.",
     },
     About {
         name: "image",

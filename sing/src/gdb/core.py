@@ -1,6 +1,7 @@
 # Writes a core file of the hosted kernel's process with the memory that it has, and not with what is only
 # reserved: gdb's own `generate-core-file` writes several GiB for each program. gdb opens the file as any
-# other core file, in `sing gdb KERNEL FILE`.
+# other core file, in `sing gdb KERNEL FILE`. Needs frames.py before it, for a core file of one of the system's
+# processes (core_process.py).
 
 import os
 import struct
@@ -13,9 +14,9 @@ REGISTERS = (
     " ds es fs gs"
 ).split()
 # Numbers of <elf.h>, and the most bytes that are read at once.
-ET_CORE, EM_X86_64, PT_LOAD, PT_NOTE, NT_PRSTATUS, NT_AUXV = 4, 62, 1, 4, 1, 6
+ET_CORE, EM_X86_64, PT_LOAD, PT_NOTE, NT_PRSTATUS, NT_PRPSINFO, NT_AUXV = 4, 62, 1, 4, 1, 3, 6
 FLAGS = {"r": 4, "w": 2, "x": 1}
-HEADER, ENTRY, PIECE = 64, 56, 1 << 20
+HEADER, ENTRY_BYTES, PIECE = 64, 56, 1 << 20
 
 
 def note(kind, data):
@@ -23,83 +24,105 @@ def note(kind, data):
     return struct.pack("<III", 5, len(data), kind) + b"CORE\0\0\0\0" + data + b"\0" * (-len(data) % 4)
 
 
-def status(thread):
+def status(number, registers):
     """The note on a thread: `struct elf_prstatus`, of which debuggers read number and registers."""
-    thread.switch()
-    frame = gdb.newest_frame()
-    registers = []
-    for name in REGISTERS:
-        try:
-            registers.append(int(frame.read_register(name)) & (1 << 64) - 1)
-        except (gdb.error, ValueError):
-            registers.append(0)
     data = bytearray(336)
-    struct.pack_into("<i", data, 32, thread.ptid[1] or thread.ptid[0])
-    struct.pack_into("<%dQ" % len(registers), data, 112, *registers)
+    struct.pack_into("<i", data, 32, number)
+    struct.pack_into("<%dQ" % len(REGISTERS), data, 112, *(registers.get(name, 0) for name in REGISTERS))
     return note(NT_PRSTATUS, bytes(data))
 
 
+def registers_of(frame):
+    """The registers of a frame, as far as they are known."""
+    registers = {}
+    for name in REGISTERS:
+        try:
+            registers[name] = number(frame, name)
+        except (gdb.error, ValueError):
+            pass
+    return registers
+
+
+def status_of(thread):
+    """The note on one of gdb's threads."""
+    thread.switch()
+    return status(thread.ptid[1] or thread.ptid[0], registers_of(gdb.newest_frame()))
+
+
+class Part:
+    """A part of the memory: its addresses, what it may be used for, and, where that is not what it has now,
+    what is in it."""
+
+    def __init__(self, start, end, flags="r", data=None):
+        self.start, self.end, self.data = start, end, data
+        self.flags = sum(FLAGS.get(letter, 0) for letter in flags)
+
+    def write(self, file):
+        if self.data is not None:
+            file.write(self.data)
+            return
+        for at in range(self.start, self.end, PIECE):
+            size = min(PIECE, self.end - at)
+            try:
+                self.pages(file, memory(at, size))
+            except gdb.MemoryError:
+                file.seek(size, os.SEEK_CUR)
+
+    def pages(self, file, data):
+        """Writes all pages but those of zeros, which the file has not to have on the disk."""
+        if not any(data):
+            file.seek(len(data), os.SEEK_CUR)
+            return
+        for at in range(0, len(data), PAGE):
+            page = data[at:at + PAGE]
+            file.write(page) if any(page) else file.seek(len(page), os.SEEK_CUR)
+
+
 def mappings(pid):
-    """The readable memory of a process: start, end and access of each mapping."""
+    """The readable memory of a process."""
     with open("/proc/%d/maps" % pid) as file:
         for line in file:
             words = line.split()
             start, end = (int(word, 16) for word in words[0].split("-"))
             # These are the kernel's, and cannot be read from outside.
             if "r" in words[1] and words[-1] not in ("[vvar]", "[vvar_vclock]", "[vsyscall]"):
-                yield start, end, sum(FLAGS.get(letter, 0) for letter in words[1])
+                yield Part(start, end, words[1])
 
 
-def write_core(path):
-    """Writes the file; returns its size."""
-    inferior, now = gdb.selected_inferior(), gdb.selected_thread()
-    if now is None or not os.path.exists("/proc/%d/maps" % inferior.pid):
-        raise gdb.GdbError("there is no process of this machine to write a core file of")
-    notes = b"".join([status(now)] + [status(t) for t in inferior.threads() if t.num != now.num])
-    now.switch()
-    with open("/proc/%d/auxv" % inferior.pid, "rb") as file:
-        notes += note(NT_AUXV, file.read())
-    parts = list(mappings(inferior.pid))
-    at = HEADER + ENTRY * (1 + len(parts))
+def write_file(path, notes, parts):
+    """Writes a core file; returns its size."""
+    at = HEADER + ENTRY_BYTES * (1 + len(parts))
     entries = struct.pack("<IIQQQQQQ", PT_NOTE, 0, at, 0, 0, len(notes), 0, 4)
     at += len(notes)
-    for start, end, flags in parts:
-        entries += struct.pack("<IIQQQQQQ", PT_LOAD, flags, at, start, 0, end - start, end - start, 1)
-        at += end - start
+    for part in parts:
+        size = part.end - part.start
+        entries += struct.pack("<IIQQQQQQ", PT_LOAD, part.flags, at, part.start, 0, size, size, 1)
+        at += size
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack(
-        "<HHIQQQIHHHHHH", ET_CORE, EM_X86_64, 1, 0, HEADER, 0, 0, HEADER, ENTRY, 1 + len(parts), 0, 0, 0
+        "<HHIQQQIHHHHHH", ET_CORE, EM_X86_64, 1, 0, HEADER, 0, 0, HEADER, ENTRY_BYTES, 1 + len(parts), 0, 0, 0
     )
     # Nobody else may read it: it has all that is in the process.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         # Nor where the file was there before.
         os.fchmod(file.fileno(), 0o600)
         file.write(header + entries + notes)
-        for start, end, _ in parts:
-            for at in range(start, end, PIECE):
-                size = min(PIECE, end - at)
-                try:
-                    file.write(inferior.read_memory(at, size))
-                except gdb.MemoryError:
-                    file.seek(size, os.SEEK_CUR)
+        for part in parts:
+            part.write(file)
         file.truncate(max(file.tell(), os.fstat(file.fileno()).st_size))
         return file.tell()
 
 
-class SaveCore(gdb.Command):
-    """Writes a core file of the system's process: save core FILE.
-It has the memory that kernel and programs have, and not the addresses that they have reserved."""
-
-    def __init__(self):
-        super().__init__("save core", gdb.COMMAND_FILES, gdb.COMPLETE_FILENAME)
-
-    def invoke(self, argument, from_tty):
-        path = os.path.expanduser(argument.strip())
-        if not path:
-            raise gdb.GdbError("save core: name a file")
-        try:
-            gdb.write("%s: %d bytes\n" % (path, write_core(path)))
-        except (gdb.error, OSError) as error:
-            raise gdb.GdbError("save core %s: %s" % (path, error))
-
-
-SaveCore()
+def write_core(path):
+    """Writes the file of the whole system's process; returns its size."""
+    inferior, now = gdb.selected_inferior(), gdb.selected_thread()
+    # gdb makes up a number for what runs in a machine, or ran.
+    native = getattr(getattr(inferior, "connection", None), "type", "native") == "native"
+    if now is None or not native or not os.path.exists("/proc/%d/maps" % inferior.pid):
+        raise gdb.GdbError(
+            "only of a process of this machine can all be saved; name one of the system's, as `info processes` has it"
+        )
+    notes = b"".join([status_of(now)] + [status_of(t) for t in inferior.threads() if t.num != now.num])
+    now.switch()
+    with open("/proc/%d/auxv" % inferior.pid, "rb") as file:
+        notes += note(NT_AUXV, file.read())
+    return write_file(path, notes, list(mappings(inferior.pid)))

@@ -1,5 +1,6 @@
 //! `sing gdb`: gdb, told of the programs of a running system. All knowledge of gdb is in a script
-//! (`singularity.py`), which asks `sing symbols` for what an image says, and of core files in another (`core.py`).
+//! (`singularity.py`), which asks `sing symbols` for what an image says, and in those that need it: of processes,
+//! their frames, and core files.
 
 use crate::output;
 use std::ffi::OsString;
@@ -7,7 +8,13 @@ use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-const SCRIPT: &str = concat!(include_str!("singularity.py"), include_str!("core.py"));
+const SCRIPT: &str = concat!(
+    include_str!("singularity.py"),
+    include_str!("processes.py"),
+    include_str!("frames.py"),
+    include_str!("core.py"),
+    include_str!("core_process.py")
+);
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! gdb on a running system, hosted and in QEMU: it knows functions, lines and frames of compiled
-//! programs. And the map that `perf` reads, which must say the same.
+//! programs, of those that wait, too ([`processes`]). And the map that `perf` reads, which must say the same.
+
+mod processes;
 
 use super::{Report, Run, systems};
 use crate::image::{self, MemoryMode, Programs};
@@ -8,6 +10,7 @@ use crate::packages::Tools;
 use crate::project::Program;
 use crate::system::session::Session;
 use anyhow::{Context, Result, ensure};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,12 +38,25 @@ const TIME: Duration = Duration::from_secs(300);
 
 /// Hosted.
 pub fn hosted(run: &Run) -> Result<Report> {
-    on(run, &[("a process", process), ("a core file", core_file)])
+    on(
+        run,
+        &[
+            ("a process", process),
+            ("a core file", core_file),
+            ("processes that do not run", processes::hosted),
+        ],
+    )
 }
 
 /// In QEMU.
 pub fn pc(run: &Run) -> Result<Report> {
-    on(run, &[("an emulated machine", emulated)])
+    on(
+        run,
+        &[
+            ("an emulated machine", emulated),
+            ("its processes that do not run", processes::emulated),
+        ],
+    )
 }
 
 type Test = fn(&Debugged<'_>) -> Result<()>;
@@ -82,22 +98,27 @@ struct Debugged<'a> {
 }
 
 impl Debugged<'_> {
-    /// The system on a machine, about to run the script.
-    fn system(&self, machine: Machine, options: &[&'static str]) -> Result<(Kernel, Launch)> {
+    /// The system on a machine, about to run a script.
+    fn system(
+        &self,
+        machine: Machine,
+        script: &str,
+        options: &[&'static str],
+    ) -> Result<(Kernel, Launch)> {
         let mut kernel = Kernel::prepare(&self.run.project, machine, Acceleration::Emulated)?;
         kernel.options.extend(options);
-        let launch = systems::launch(&self.run.project, &self.images, &kernel, Some(SCRIPT))?;
+        let launch = systems::launch(&self.run.project, &self.images, &kernel, Some(script))?;
         Ok((kernel, launch))
     }
 
     /// Has gdb do these commands, in the project's folder; returns what it says.
-    fn gdb(&self, commands: &[&str], arguments: Vec<PathBuf>) -> Result<String> {
+    fn gdb(&self, commands: &[impl AsRef<OsStr>], arguments: Vec<PathBuf>) -> Result<String> {
         let mut gdb = Command::new(self.run.project.host_binary("sing"));
         gdb.current_dir(&self.run.project.root)
             .env_remove("DEBUGINFOD_URLS")
             .args(["gdb", "-nx", "-batch"]);
         for command in commands {
-            gdb.args(["-ex", command]);
+            gdb.arg("-ex").arg(command);
         }
         gdb.args(arguments);
         let session = Session::start(Launch::new(gdb))?;
@@ -155,7 +176,7 @@ fn says(said: &str, text: &str) -> Result<()> {
 /// A process with the hosted kernel: a place in a program is named before the process is there, gdb
 /// stops there, shows the source, and stops again where the program dies.
 fn process(debugged: &Debugged<'_>) -> Result<()> {
-    let (_, launch) = debugged.system(Machine::Hosted, &["--perf-map"])?;
+    let (_, launch) = debugged.system(Machine::Hosted, SCRIPT, &["--perf-map"])?;
     let stop = debugged.stop()?;
     let said = debugged.gdb(
         &[
@@ -225,7 +246,7 @@ fn at(map: &str, pc: u64, function: &str) -> Result<()> {
 
 /// A core file of a process whose program has died: gdb shows of it what it shows of the process.
 fn core_file(debugged: &Debugged<'_>) -> Result<()> {
-    let (kernel, launch) = debugged.system(Machine::Hosted, &[])?;
+    let (kernel, launch) = debugged.system(Machine::Hosted, SCRIPT, &[])?;
     let core = format!("core-{}", std::process::id());
     let core = debugged.run.project.out().join(core);
     let save = format!("save core {}", core.display());
@@ -254,7 +275,17 @@ fn arguments(launch: &Launch) -> Vec<PathBuf> {
 
 /// A machine in QEMU, which gdb talks to through a socket.
 fn emulated(debugged: &Debugged<'_>) -> Result<()> {
-    let (kernel, mut launch) = debugged.system(Machine::Microvm, &[])?;
+    let stop = debugged.stop()?;
+    let commands = [&stop, "continue", "backtrace", "info singularity"];
+    let (_, said) = in_qemu(debugged, SCRIPT, &commands)?;
+    has_frames(&said, &debugged.frames()?[2..])?;
+    says(&said, " shell\n")
+}
+
+/// Starts a machine in QEMU that waits for gdb, and has gdb do these commands with it. The kernel's file, and
+/// what gdb says.
+fn in_qemu(debugged: &Debugged<'_>, script: &str, commands: &[&str]) -> Result<(PathBuf, String)> {
+    let (kernel, mut launch) = debugged.system(Machine::Microvm, script, &[])?;
     // The name of a socket is short.
     let socket = PathBuf::from(format!("/tmp/sing-gdb-{}.sock", std::process::id()));
     let server = format!("unix:{},server=on,wait=off", socket.display());
@@ -263,23 +294,14 @@ fn emulated(debugged: &Debugged<'_>) -> Result<()> {
     let session = Session::start(launch)?;
     appears(&socket)?;
     let target = format!("target remote {}", socket.display());
-    let stop = debugged.stop()?;
-    let said = debugged.gdb(
-        &[
-            &target,
-            &stop,
-            "continue",
-            "backtrace",
-            "info singularity",
-            // Not `kill`: where QEMU ends before it has answered, gdb breaks.
-            "disconnect",
-        ],
-        vec![kernel.binary().to_path_buf()],
-    );
+    let mut all = vec![target.as_str()];
+    all.extend(commands);
+    // Not `kill`: where QEMU ends before it has answered, gdb breaks.
+    all.push("disconnect");
+    let kernel = kernel.binary().to_path_buf();
+    let said = debugged.gdb(&all, vec![kernel.clone()]);
     drop(session);
-    let said = said?;
-    has_frames(&said, &debugged.frames()?[2..])?;
-    says(&said, " shell\n")
+    Ok((kernel, said?))
 }
 
 /// Waits for a file that another process makes.

@@ -55,6 +55,13 @@ impl From<Error> for Failed {
 /// deliverable.
 pub fn boot(hal: &'static dyn Hal, options: Options, image: BootImage) -> ! {
     machine::set(hal);
+    crate::object::sip::layout::PROCESSES_LAYOUT.keep();
+    crate::object::thread::layout::THREADS_LAYOUT.keep();
+    crate::object::channel::layout::CHANNELS_LAYOUT.keep();
+    crate::object::set::layout::SETS_LAYOUT.keep();
+    crate::object::sync::layout::EVENTS_LAYOUT.keep();
+    crate::object::sync::layout::MUTEXES_LAYOUT.keep();
+    crate::mechanism::wait::NODES_LAYOUT.keep();
     if hal.cpus() > 1 {
         log!("system: this kernel uses one processor");
     }

@@ -15,6 +15,7 @@ pub(crate) mod ids;
     reason = "an image is loaded once, for all SIPs of it"
 )]
 pub(crate) mod image;
+pub(crate) mod layout;
 pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod memory;

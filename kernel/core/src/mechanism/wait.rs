@@ -30,12 +30,13 @@
 //!   [`Thread::cancel_wait`] removes it from the first three, however the wait ended, so that only
 //!   the queue and counted references are left.
 
+mod layout;
 mod passed;
 mod several;
 
 use passed::Passed;
 use several::Many;
-pub(crate) use several::{forget, stores};
+pub(crate) use several::{forget, layout::NODES_LAYOUT, stores};
 
 use crate::ground::trusted::Left;
 use crate::mechanism::cpu;

@@ -13,6 +13,7 @@
 mod arguments;
 mod closing;
 mod direct;
+pub(crate) mod layout;
 mod outside;
 mod sweep;
 

@@ -19,6 +19,7 @@
 //! - A set that is disposed of does not touch its idle members; they refer to it by its number,
 //!   which is not used again.
 
+pub(crate) mod layout;
 mod sweep;
 
 pub(crate) use sweep::sweep;

@@ -15,6 +15,7 @@ mod dependants;
 mod ending;
 mod endpoints;
 mod family;
+pub(crate) mod layout;
 mod making;
 mod memory;
 mod resuming;

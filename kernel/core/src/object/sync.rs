@@ -2,6 +2,7 @@
 //! is [`crate::mechanism::wait`]'s; disposing of one wakes all waiters, which then find their
 //! handle gone.
 
+pub(crate) mod layout;
 mod sweep;
 
 pub(crate) use sweep::sweep;

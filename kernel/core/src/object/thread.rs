@@ -6,6 +6,7 @@
 //! are freed. Its record is free when no reference is counted: neither a handle nor its SIP's list.
 
 pub(crate) mod building;
+pub(crate) mod layout;
 mod sweep;
 
 pub(crate) use sweep::{count_kept, sweep};

@@ -6,7 +6,9 @@
 //! Invariant: a record is complete before the list leads to it, and never changes afterwards. It is part
 //! of an [`Installed`](super::Installed), which stays until the system has ended.
 
+use super::Installed;
 use crate::ground::trusted::variables;
+use core::mem::offset_of;
 use core::ops::Range;
 use core::sync::atomic::{
     AtomicU64,
@@ -33,6 +35,11 @@ variables! { forget:
     static IMAGES: AtomicU64 = AtomicU64::new(0);
 }
 
+impl Installed {
+    /// Bytes from an image to what debuggers read of it.
+    pub(crate) const TOLD: usize = offset_of!(Installed, told);
+}
+
 impl Told {
     /// The record of an image. Only addresses are kept of `name` and `file`.
     pub(super) fn new(name: &str, code: Range<u64>, file: &[u8]) -> Self {
@@ -57,7 +64,6 @@ pub(super) extern "C" fn tell(told: &'static Told) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::mem::offset_of;
 
     #[test]
     fn the_record_is_as_debuggers_read_it() {

@@ -215,6 +215,16 @@ pub(crate) struct LinearMemory {
 }
 
 impl LinearMemory {
+    /// Bytes from this to the address of the first memory, for debuggers.
+    pub(crate) const BASE: usize = core::mem::offset_of!(LinearMemory, memory)
+        + SpinLock::<Committed>::VALUE
+        + core::mem::offset_of!(Committed, reservation)
+        + Reservation::AT;
+    /// Bytes from this to the number of accessible bytes of the first memory, for debuggers.
+    pub(crate) const COMMITTED: usize = core::mem::offset_of!(LinearMemory, memory)
+        + SpinLock::<Committed>::VALUE
+        + core::mem::offset_of!(Committed, mark);
+
     /// Gives the SIP its memory.
     ///
     /// # Panics

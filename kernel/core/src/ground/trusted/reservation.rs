@@ -44,6 +44,9 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// Bytes from a reservation to its first address, for debuggers.
+    pub(super) const AT: usize = core::mem::offset_of!(Reservation, at);
+
     /// No addresses.
     pub const EMPTY: Self = Self { at: 0, bytes: 0 };
 

@@ -8,6 +8,7 @@
 
 use super::{Ended, Reservation};
 use crate::ground::machine::{hal, noted};
+use core::mem::offset_of;
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
@@ -25,6 +26,11 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
+    /// Bytes from a stack to the addresses that it has, an inaccessible page first, for debuggers.
+    const RESERVED: usize = offset_of!(Stack, reservation) + Reservation::AT;
+    /// Bytes from a stack to its size, for debuggers.
+    const BYTES: usize = offset_of!(Stack, bytes);
+
     /// Makes a stack of this many bytes, whole pages. Returns `None` if addresses or memory are
     /// short.
     pub(crate) fn new(bytes: u64) -> Option<Stack> {
@@ -164,6 +170,15 @@ pub(super) static RUNNING: AtomicPtr<u64> =
     AtomicPtr::new((&raw const IDLE.saved).cast_mut().cast());
 
 impl Fiber {
+    /// Bytes from a fiber to its saved stack pointer, for debuggers.
+    pub(crate) const SAVED: usize = offset_of!(Fiber, saved);
+    /// Bytes from a fiber to the address of its stack's inaccessible page, for debuggers.
+    pub(crate) const RESERVED: usize =
+        offset_of!(Fiber, stack) + SpinLock::<Stack>::VALUE + Stack::RESERVED;
+    /// Bytes from a fiber to its stack's size, for debuggers.
+    pub(crate) const STACK_BYTES: usize =
+        offset_of!(Fiber, stack) + SpinLock::<Stack>::VALUE + Stack::BYTES;
+
     /// Gives the fiber a stack, on which it will call `entry(argument)` when it is first switched
     /// to.
     ///

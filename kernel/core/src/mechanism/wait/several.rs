@@ -2,6 +2,8 @@
 //!
 //! Invariant: these nodes are in lists only while the thread waits.
 
+pub(crate) mod layout;
+
 use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same, settle};
 use crate::ground::trusted::Store;
 use crate::ground::trusted::variables;
