@@ -18,6 +18,45 @@ pub fn boot(words: Vec<OsString>) -> Result<bool, String> {
     Ok(true)
 }
 
+/// What a system may do with the host's sockets; nothing, if nothing else is said.
+#[cfg(feature = "kernel")]
+pub type Sockets = sing_hosted::HostSockets;
+/// Nothing: without the kernel, no system runs.
+#[cfg(not(feature = "kernel"))]
+pub type Sockets = ();
+
+/// That it may listen at the loopback.
+pub fn loopback() -> Sockets {
+    #[cfg(feature = "kernel")]
+    return Sockets::Loopback;
+}
+
+/// What the option `--net` of `sing boot` says.
+#[cfg(feature = "kernel")]
+pub fn sockets(network: &str) -> Result<Sockets, String> {
+    let named = sing_hosted::HostSockets::named(network);
+    let named = named.ok_or_else(|| format!("--net {network}: is no network of the host"))?;
+    named.map_err(|e| e.to_string())
+}
+
+/// Whether what that option says permits all addresses.
+#[cfg(feature = "kernel")]
+pub fn reaches_all(network: &str) -> bool {
+    matches!(sockets(network), Ok(Sockets::Host(_)))
+}
+
+/// Nothing is reached.
+#[cfg(not(feature = "kernel"))]
+pub fn reaches_all(_: &str) -> bool {
+    false
+}
+
+/// Nothing: [`run`] says why.
+#[cfg(not(feature = "kernel"))]
+pub fn sockets(_: &str) -> Result<Sockets, String> {
+    Ok(())
+}
+
 /// A system with one program, for [`run`].
 #[cfg_attr(
     not(feature = "kernel"),
@@ -30,8 +69,8 @@ pub struct System {
     pub args: Vec<String>,
     /// Directories of the host, each with its path in the name space.
     pub directories: Vec<(PathBuf, String)>,
-    /// Whether it may listen at the loopback.
-    pub listens: bool,
+    /// What it may do with the host's sockets.
+    pub sockets: Sockets,
     /// Whether the functions of its programs are written for `perf`.
     pub perf_map: bool,
 }
@@ -40,7 +79,7 @@ pub struct System {
 /// system's status.
 #[cfg(feature = "kernel")]
 pub fn run(system: System) -> Result<u8, String> {
-    use sing_hosted::{HostDirectory, HostSockets, command};
+    use sing_hosted::{HostDirectory, command};
     let directories = system.directories.into_iter();
     let system = command::OneProgram {
         image: system.image,
@@ -52,10 +91,7 @@ pub fn run(system: System) -> Result<u8, String> {
                 read_only: false,
             })
             .collect(),
-        sockets: match system.listens {
-            true => HostSockets::Loopback,
-            false => HostSockets::None,
-        },
+        sockets: system.sockets,
         perf_map: system.perf_map,
     };
     command::one_program("sing run", system)

@@ -19,8 +19,9 @@ use crate::boot;
 use crate::kept::Choice;
 use crate::output::name_of;
 use base::{Base, Use};
+use sing_merge::Kind;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,9 @@ const DIRECTORIES: usize = 4;
 /// The most addresses at which a program listens.
 const LISTENERS: usize = 4;
 
+/// What of the network is there before a program that may use it begins.
+const NETWORK: [&str; 2] = ["/tcp", "/dev/sockets0"];
+
 /// The options of `sing run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -48,6 +52,8 @@ pub struct Request {
     pub environment: Vec<(String, String)>,
     /// Addresses at which it listens.
     pub listening: Vec<SocketAddr>,
+    /// What of the network a component may use, as the option `--net` of `sing boot` has it.
+    pub network: Option<String>,
     /// Whether compiled programs are kept, and where.
     pub cache: Choice,
     /// Whether it says what it does.
@@ -113,6 +119,36 @@ impl Request {
         Ok(())
     }
 
+    /// Lets a component use the network: all that the user of this machine reaches, or these ranges of addresses.
+    pub fn set_network(&mut self, ranges: Option<&str>) -> Result<(), String> {
+        let network = match ranges {
+            Some(ranges) => format!("host,{ranges}"),
+            None => "host".into(),
+        };
+        boot::sockets(&network)?;
+        match self.network.replace(network) {
+            Some(_) => Err(
+                "--net is said twice; several ranges stand in one, with commas between them".into(),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// That a program for which there is to be a network can use it.
+    fn can_use_network(&self) -> Result<(), String> {
+        let mut begin = [0; 8];
+        let read = File::open(&self.file).and_then(|mut file| file.read_exact(&mut begin));
+        // What cannot be read is told with its reason when it is.
+        if self.network.is_none() || read.is_err() || sing_merge::kind(&begin) == Kind::Component {
+            return Ok(());
+        }
+        Err(format!(
+            "--net: {} is no component, and only a component (WASI 0.2) makes sockets; a module is given those that \
+             listen, by --tcplisten ADDRESS:PORT",
+            name_of(&self.file)
+        ))
+    }
+
     /// Whether module and directories are there, for `sing COMMAND`.
     fn is_there(&self, command: &str) -> Result<(), String> {
         let file = name_of(&self.file);
@@ -156,15 +192,20 @@ impl Request {
 /// Runs the program, in this process: it ends with the program's status.
 pub fn run(request: &Request) -> Result<u8, String> {
     request.is_there("run")?;
-    let of = match request.listening.as_slice() {
-        [] => Use::Run,
+    request.can_use_network()?;
+    let of = match (&request.network, request.listening.as_slice()) {
+        (None, []) => Use::Run,
         _ => Use::Listen,
     };
     let base = Base::find(of)?;
     let image = image::ready(request, &base)?;
     let listening: Vec<String> = request.listening.iter().map(ToString::to_string).collect();
+    let mut awaited = request.mounts();
+    if request.network.is_some() {
+        awaited.extend(NETWORK.map(String::from));
+    }
     let mut args = vec![
-        request.mounts().join(","),
+        awaited.join(","),
         listening.join(","),
         image_name(&request.file),
     ];
@@ -176,7 +217,11 @@ pub fn run(request: &Request) -> Result<u8, String> {
         directories: directories
             .map(|((host, _), at)| (host.clone(), at))
             .collect(),
-        listens: of == Use::Listen,
+        sockets: match (&request.network, of) {
+            (Some(network), _) => boot::sockets(network)?,
+            (None, Use::Listen) => boot::loopback(),
+            (None, _) => boot::Sockets::default(),
+        },
         perf_map: request.perf_map,
     })
 }
@@ -191,6 +236,10 @@ fn words(request: &Request) -> Vec<String> {
     let mut words = Vec::new();
     for (i, (_, guest)) in request.directories.iter().enumerate() {
         words.push(format!("--dir={guest}={}", mounted_at(i)));
+    }
+    if let Some(network) = &request.network {
+        let all = boot::reaches_all(network);
+        words.push(if all { "--net" } else { "--net=some" }.into());
     }
     for (name, value) in &request.environment {
         words.push(format!("--env={name}={value}"));
@@ -338,6 +387,36 @@ mod tests {
         }
         for text in ["127.0.0.1:80", "[::1]:80"] {
             assert_eq!(request.add_listener(text), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_network_is_all_or_ranges_of_it() {
+        let network = |request: &Request| {
+            let words = words(request);
+            words.into_iter().find(|word| word.starts_with("--net"))
+        };
+        let mut all = Request::default();
+        assert_eq!(network(&all), None);
+        assert_eq!(all.set_network(None), Ok(()));
+        assert_eq!(network(&all).as_deref(), Some("--net"));
+        assert!(all.set_network(None).unwrap_err().contains("said twice"));
+        let mut some = Request::default();
+        assert_eq!(
+            some.set_network(Some("10.0.0.0/8,::1,dns=10.0.0.1")),
+            Ok(())
+        );
+        assert_eq!(
+            some.network.as_deref(),
+            Some("host,10.0.0.0/8,::1,dns=10.0.0.1")
+        );
+        assert_eq!(network(&some).as_deref(), Some("--net=some"));
+        for wrong in ["", "nobody", "10.0.0.0/40"] {
+            let refused = Request::default().set_network(Some(wrong));
+            assert!(
+                refused.unwrap_err().contains("is no range of addresses"),
+                "{wrong}"
+            );
         }
     }
 

@@ -17,6 +17,10 @@ use sing_abi::names::{SECTION_MANIFEST, SECTION_MEMORY};
 use std::borrow::Cow;
 use wasm_encoder as we;
 use wasm_encoder::reencode::Reencode;
+use wasmparser as wp;
+
+/// The functions of a module by which this system runs it.
+const ENTRIES: [&str; 2] = ["sip_main", "sip_thread"];
 
 /// Joins two modules.
 pub(crate) fn join(
@@ -102,10 +106,14 @@ pub(crate) fn join(
         let ty = behind.entity_type(import.ty)?;
         imports.import(import.module, import.name, ty);
     }
-    // The adapter's exports and its start function. The program's start function runs when the adapter
-    // starts the program, as before that nothing that it calls is ready.
+    // The adapter's exports and its start function, but for the functions that it has for programs: those that this one
+    // imports are called by their numbers, and the others are left out when it is compiled, as nothing calls them. The
+    // program's start function runs when the adapter starts the program, as before that nothing that it calls is ready.
     let mut exports = we::ExportSection::new();
-    for export in &adapter.exports {
+    let is_for_the_system = |export: &&wp::Export<'_>| {
+        export.kind != wp::ExternalKind::Func || ENTRIES.contains(&export.name)
+    };
+    for export in adapter.exports.iter().filter(is_for_the_system) {
         behind.parse_export(&mut exports, *export)?;
     }
     let start = adapter.start.map(|f| behind.start_section(f));

@@ -30,6 +30,10 @@ pub(super) fn run_program(parser: &mut Parser) -> Parsed {
                 let added = request.add_listener(&text);
                 added.map_err(|why| format!("--tcplisten {text}: {why}"))?;
             }
+            Some(Arg::Long("net")) => {
+                let ranges = parser.optional_value().map(|v| v.string()).transpose()?;
+                request.set_network(ranges.as_deref())?;
+            }
             Some(Arg::Value(file)) => {
                 request.file = file.into();
                 for argument in parser.raw_args()? {

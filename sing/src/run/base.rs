@@ -18,7 +18,7 @@ use std::process::Command;
 pub enum Use {
     /// It runs once.
     Run,
-    /// The same, and listens.
+    /// The same, with the network: it listens, or makes its own sockets.
     Listen,
     /// It answers requests of HTTP.
     Serve,

@@ -4,17 +4,17 @@
 mod components;
 mod descriptors;
 mod kept;
+mod net;
 
 use super::tcp::free_port;
 use super::{Report, Run};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::session::Session;
-use crate::{build, cargo, files, image, wasi};
+use crate::{build, files, image, wasi};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub fn check(run: &Run) -> Result<Report> {
         ("components that ask by HTTP", components::asks),
         ("components that break the rules", components::broken),
         ("components that cannot run", components::refused),
-        ("sockets", sockets),
+        ("sockets", net::sockets),
         ("in an image", in_an_image),
         ("in the shell", in_the_shell),
         ("compiled once", kept::compiled_once),
@@ -75,13 +75,17 @@ pub fn check(run: &Run) -> Result<Report> {
                 .push(format!("{}: {reason}", descriptors::MANY)),
         }
     }
-    if run.wants(components::BOTH) {
+    let of_rust: [(&str, Test); 2] = [
+        (components::BOTH, components::both),
+        (net::NETWORK, net::network),
+    ];
+    for (name, test) in of_rust.into_iter().filter(|(name, _)| run.wants(name)) {
         match components::target() {
             Ok(()) => {
-                let outcome = components::both(&machine).map_err(|e| format!("{e:#}"));
-                report.count(components::BOTH, outcome);
+                let outcome = test(&machine).map_err(|e| format!("{e:#}"));
+                report.count(name, outcome);
             }
-            Err(reason) => report.skipped.push(reason),
+            Err(reason) => report.skipped.push(format!("{name}: {reason}")),
         }
     }
     fs::remove_dir_all(&machine.folder).ok();
@@ -378,66 +382,6 @@ fn as_nobody(machine: &Ordinary<'_>, folder: &Path, module: &Path) -> Result<Out
     };
     command.args(["run", "--no-cache", "--dir"]);
     Ok(command.arg(folder).arg(module).output()?)
-}
-
-/// A program that listens has clients of this machine, one after the other; without leave it has no socket.
-fn sockets(machine: &Ordinary<'_>) -> Result<()> {
-    let module = machine.folder.join("listen.wasm");
-    let mut clang = Command::new("clang");
-    clang.args(["--target=wasm32", "-O2", "-nostdlib", "-Wall", "-Werror"]);
-    clang.arg("-Wl,--export=_start").arg("-o").arg(&module);
-    clang.arg(machine.run.project.root.join("tests/ordinary/listen.c"));
-    cargo::quiet(&mut clang, "compiling listen.c")?;
-    let cache = machine.folder.join("cache");
-    let run = |options: &[&str]| machine.run_with_cache(&cache, options, &module, &[], b"");
-    is(&run(&[])?, 2, b"")?;
-    let output = run(&["--tcplisten", "0.0.0.0:80"])?;
-    ensure!(output.status.code() == Some(2), "{output:?}");
-    says(
-        &output,
-        "--tcplisten 0.0.0.0:80: programs listen at this machine's loopback",
-    )?;
-    let address = format!("127.0.0.1:{}", free_port()?);
-    // More than any buffer on the way.
-    let many: Vec<u8> = (0..3_000_001_u32).map(|i| (i * 31 / 7) as u8).collect();
-    std::thread::scope(|scope| {
-        let server = scope.spawn(|| run(&["--tcplisten", &address]));
-        let talked = [&b"a client"[..], &many]
-            .into_iter()
-            .try_for_each(|data| echoed(&address, data));
-        let output = server.join().ok().context("the server")??;
-        talked?;
-        is(&output, 0, b"")
-    })
-}
-
-/// What this server sends back to a client that sends this.
-fn echoed(address: &str, data: &[u8]) -> Result<()> {
-    let end = Instant::now() + Duration::from_secs(20);
-    let mut client = loop {
-        match TcpStream::connect(address) {
-            Ok(client) => break client,
-            Err(e) if Instant::now() >= end => return Err(e).context("the server does not listen"),
-            Err(_) => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    let mut writer = client.try_clone()?;
-    let sent = data.to_vec();
-    let writer = std::thread::spawn(move || {
-        let written = writer.write_all(&sent);
-        written.and_then(|()| writer.shutdown(Shutdown::Write))
-    });
-    client.set_read_timeout(Some(Duration::from_secs(20)))?;
-    let mut back = Vec::new();
-    client.read_to_end(&mut back)?;
-    writer.join().ok().context("the writer")??;
-    ensure!(
-        back == data,
-        "{} bytes of {} came back",
-        back.len(),
-        data.len()
-    );
-    Ok(())
 }
 
 /// `sing compile` and `sing image` join such a module, too.

@@ -236,10 +236,8 @@ impl Network {
             }
             _ => {
                 stream.connected = true;
-                if matches!(stream.socket, At::Host(_)) {
-                    // The host has chosen the port.
-                    [stream.local, _] = socket.ends();
-                }
+                // The link has chosen the address, or the host both address and port.
+                [stream.local, _] = socket.ends();
                 let control = stream
                     .control
                     .and_then(|slot| Some((slot, self.slots.take(slot)?)));

@@ -1,6 +1,8 @@
 //! Where a program's random bytes come from.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
+use core::cell::RefCell;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Closed;
@@ -16,11 +18,11 @@ type Source = EntropyContract::Imp<EntropyContract::Ready>;
 
 /// The source that has a name, if it is found when bytes are asked for.
 #[must_use]
-pub fn named(mut names: Names) -> Chance {
+pub fn named(names: Rc<RefCell<Names>>) -> Chance {
     let mut client = EntropyContract::client(CHANCE);
     Box::new(move |len| {
         client
-            .ask(&mut names, |source| {
+            .ask(&mut names.borrow_mut(), |source| {
                 fill(source, Vector::new(len).map_err(|_| Closed)?)
             })
             .ok()?

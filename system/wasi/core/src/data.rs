@@ -146,7 +146,7 @@ impl<H: Host> Wasi<H> {
                 self.read_source(fd, &mut cursor, total, false)?
             }
             Object::Directory(_) => return Err(Errno::Isdir),
-            Object::Listener(_) => return Err(Errno::Notconn),
+            Object::Listener(_) | Object::Made(_) => return Err(Errno::Notconn),
             Object::Sink(_) => return Err(Errno::Badf),
         };
         self.store_u32(out, done as u32)
@@ -229,7 +229,7 @@ impl<H: Host> Wasi<H> {
         let Some(open) = descriptor.object.source_mut() else {
             // Of a connection, it was shut down.
             return match descriptor.object {
-                Object::Socket(_) => Ok(None),
+                Object::Socket(_) | Object::Made(_) => Ok(None),
                 _ => Err(Errno::Badf),
             };
         };
@@ -270,7 +270,7 @@ impl<H: Host> Wasi<H> {
                 done
             }
             Object::Sink(_) | Object::Socket(_) => self.write_sink(fd, &mut cursor, total)?,
-            Object::Listener(_) => return Err(Errno::Notconn),
+            Object::Listener(_) | Object::Made(_) => return Err(Errno::Notconn),
             Object::Directory(_) | Object::Source(_) => return Err(Errno::Badf),
         };
         self.store_u32(out, done as u32)

@@ -3,7 +3,9 @@
 //! The system's own implementation is in [`crate::sing`]; tests have others.
 
 use crate::errno::Result;
+use crate::net::{Network, Waited};
 use alloc::string::String;
+use core::net::SocketAddr;
 
 /// The world of a program.
 pub trait Host {
@@ -19,6 +21,13 @@ pub trait Host {
     type Sink: Sink<Block = Self::Block>;
     /// A socket that listens.
     type Listener: Listener<Source = Self::Source, Sink = Self::Sink>;
+    /// The network, for a program that makes its own sockets.
+    type Net: Network<
+            Block = Self::Block,
+            Source = Self::Source,
+            Sink = Self::Sink,
+            Listener = Self::Listener,
+        >;
 
     /// Bytes of the program's memory.
     fn size(&self) -> u64;
@@ -32,6 +41,8 @@ pub trait Host {
     /// # Errors
     /// If memory is short.
     fn block(&mut self, len: usize) -> Result<Self::Block>;
+    /// The network, if the program was given one.
+    fn net(&mut self) -> Option<&mut Self::Net>;
     /// A stream of which nothing comes out.
     fn nowhere(&mut self) -> Self::Sink;
     /// Copies from the program's memory into a block. Both ranges have been checked.
@@ -60,6 +71,7 @@ pub trait Host {
         sources: &[&Self::Source],
         sinks: &[&Self::Sink],
         listeners: &[&Self::Listener],
+        others: &[Waited<'_, Self::Net>],
         nanos: Option<u64>,
     );
     /// Lets others run.
@@ -210,6 +222,11 @@ pub trait Listener {
     /// # Errors
     /// Why it cannot be taken.
     fn accept(&mut self) -> Result<(Self::Source, Self::Sink)>;
+    /// The same, with the two ends of the connection, the local one first.
+    ///
+    /// # Errors
+    /// Why it cannot be taken.
+    fn accept_with_ends(&mut self) -> Result<(Self::Source, Self::Sink, [SocketAddr; 2])>;
     /// Whether that would not wait.
     fn is_ready(&self) -> bool;
 }

@@ -31,6 +31,7 @@ mod exports;
 pub mod host;
 mod memory;
 mod names;
+pub mod net;
 mod path;
 mod poll;
 mod random;

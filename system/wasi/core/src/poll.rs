@@ -7,6 +7,7 @@
 use crate::Wasi;
 use crate::abi::{Layout, rights};
 use crate::clock::REALTIME;
+use crate::component::sockets::Side;
 use crate::errno::{Errno, Result};
 use crate::host::{File, Host, Listener, Sink, Source};
 use crate::table::{Object, Table};
@@ -263,17 +264,17 @@ impl<H: Host> Wasi<H> {
             true => Some(nanos.map_or(TURN, |nanos| nanos.min(TURN))),
             false => nanos,
         };
-        wait(&mut self.host, &self.table, &read, &written, nanos);
+        wait(&mut self.host, &self.table, (&read, &written, &[]), nanos);
         Ok(())
     }
 }
 
-/// Waits for streams and sockets, so long at most.
+/// Waits for streams and sockets, so long at most: for what is read, what is written, and what becomes of sockets
+/// that a component has made.
 pub(crate) fn wait<H: Host>(
     host: &mut H,
     table: &Table<H>,
-    read: &[u32],
-    written: &[u32],
+    (read, written, made): (&[u32], &[u32], &[u32]),
     nanos: Option<u64>,
 ) {
     let object = |fd: &u32| table.look(*fd).ok().map(|d| &d.object);
@@ -281,10 +282,19 @@ pub(crate) fn wait<H: Host>(
     let sources: Vec<&H::Source> = sources.map(|open| &open.source).collect();
     let sinks = written.iter().filter_map(|fd| object(fd)?.sink());
     let sinks: Vec<&H::Sink> = sinks.collect();
-    let listeners = read.iter().filter_map(|fd| match object(fd)? {
+    let listeners = read.iter().chain(made).filter_map(|fd| match object(fd)? {
         Object::Listener(listener) => Some(listener),
+        Object::Made(made) => made.listener(),
         _ => None,
     });
     let listeners: Vec<&H::Listener> = listeners.collect();
-    host.wait(&sources, &sinks, &listeners, nanos);
+    let of_made = |fd, side| match object(fd)? {
+        Object::Made(made) => made.waited(side),
+        _ => None,
+    };
+    let come = read.iter().filter_map(|fd| of_made(fd, Side::Come));
+    let room = written.iter().filter_map(|fd| of_made(fd, Side::Room));
+    let become_of = made.iter().filter_map(|fd| of_made(fd, Side::Stage));
+    let others: Vec<_> = come.chain(room).chain(become_of).collect();
+    host.wait(&sources, &sinks, &listeners, &others, nanos);
 }

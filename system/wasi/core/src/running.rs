@@ -3,13 +3,16 @@
 use crate::Wasi;
 use crate::chance::{self, Chance};
 use crate::errno::{self, Errno, number};
-use crate::settings::{Preopen, Settings};
+use crate::net::system::SystemNetwork;
+use crate::settings::{Preopen, Reach, Settings};
 use crate::sing::{Merged, Sing, Sink, Stream};
 use crate::tcp::Port;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use sing_sdk::contracts::TcpConnectionContract;
 use sing_sdk::fs::Directory;
 use sing_sdk::io::{self, DebugLog, Reader, Writer};
@@ -132,11 +135,13 @@ pub fn ordinary(
 ) -> Result<World, String> {
     let directories = preopened(&mut names, settings.preopens, given)?;
     let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
-    let mut wasi = Wasi::new(
-        Sing::new(Merged, names.map(chance::named)),
-        arguments,
-        environment,
-    );
+    let names = names.map(|names| Rc::new(RefCell::new(names)));
+    let mut host = Sing::new(Merged, names.clone().map(chance::named));
+    host.network = match (settings.network, names) {
+        (Reach::Nothing, _) | (_, None) => None,
+        (reach, Some(names)) => Some(SystemNetwork::new(names, reach == Reach::Some)),
+    };
+    let mut wasi = Wasi::new(host, arguments, environment);
     let [stdin, stdout, stderr] = settings.terminals;
     wasi.add_source(io::stdin(), stdin).map_err(too_many)?;
     wasi.add_sink(sink(io::take_stdout()), stdout)

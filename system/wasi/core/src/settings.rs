@@ -19,6 +19,18 @@ pub struct Preopen {
     pub change: bool,
 }
 
+/// What of a network a component may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// It has none.
+    #[default]
+    Nothing,
+    /// Some addresses beyond the system.
+    Some,
+    /// Whatever the network leads to.
+    All,
+}
+
 /// What a program is given.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Settings {
@@ -28,6 +40,9 @@ pub struct Settings {
     pub environment: Vec<String>,
     /// Its directories; `None` for those that a program has to which nothing is said.
     pub preopens: Option<Vec<Preopen>>,
+    /// Whether a component may use the network that its name space leads to, as a program may to which nothing is
+    /// said.
+    pub network: Reach,
     /// Whether standard input, output and error say that they are terminals.
     pub terminals: [bool; 3],
 }
@@ -48,6 +63,7 @@ impl Settings {
         let mut words = words.into_iter().peekable();
         if words.peek().is_none_or(|first| !first.starts_with("--")) {
             settings.arguments = words.collect();
+            settings.network = Reach::All;
             return Ok(settings);
         }
         let mut preopens = Vec::new();
@@ -65,6 +81,8 @@ impl Settings {
                     preopens.push(preopen(value, kind == "--dir"));
                 }
                 "--usual" if value.is_empty() => usual = true,
+                "--net" if value.is_empty() => settings.network = Reach::All,
+                "--net" if value == "some" => settings.network = Reach::Some,
                 "--env" if value.find('=').is_some_and(|at| at > 0) => {
                     settings.environment.push(value.into());
                 }
@@ -74,7 +92,7 @@ impl Settings {
                 _ => {
                     return Err(format!(
                         "`{word}` is no setting; there are --dir=NAME[=PATH], --read=NAME[=PATH], \
-                         --usual, --env=NAME=VALUE and --terminal=stdin, stdout or stderr"
+                         --usual, --net[=some], --env=NAME=VALUE and --terminal=stdin, stdout or stderr"
                     ));
                 }
             }
@@ -139,7 +157,26 @@ mod tests {
         let settings = read("rg --dir=/=/secret -- x").unwrap();
         assert_eq!(settings.arguments, ["rg", "--dir=/=/secret", "--", "x"]);
         assert_eq!(settings.preopens, None);
-        assert_eq!(read("").unwrap(), Settings::default());
+        let nothing = Settings {
+            network: Reach::All,
+            ..Settings::default()
+        };
+        assert_eq!(read("").unwrap(), nothing);
+    }
+
+    #[test]
+    fn with_settings_there_is_no_network_but_by_one() {
+        for (words, reach) in [
+            ("p --net=some", Reach::All),
+            ("--usual -- p --net", Reach::Nothing),
+            ("--net -- p", Reach::All),
+            ("--net=some -- p", Reach::Some),
+        ] {
+            assert_eq!(read(words).unwrap().network, reach, "{words}");
+        }
+        assert!(read("--net=x -- p").unwrap_err().contains("--net"));
+        let called = Settings::of_call(alloc::vec!["p".into(), "--net".into()], 0);
+        assert_eq!(called.network, Reach::Nothing);
     }
 
     #[test]

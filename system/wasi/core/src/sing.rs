@@ -6,6 +6,9 @@
 use crate::chance::Chance;
 use crate::errno::{Errno, Result};
 use crate::host::{self, Attributes, Entry, Host, How, Kind};
+use crate::net::Waited;
+use crate::net::system::SystemNetwork;
+use crate::tcp::Listens;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -58,6 +61,8 @@ pub struct Sing<M> {
     /// The program's memory.
     pub memory: M,
     chance: Option<Chance>,
+    /// The network, for a component that may make sockets.
+    pub network: Option<SystemNetwork>,
     bounce: Box<[u8]>,
 }
 
@@ -74,6 +79,7 @@ impl<M> Sing<M> {
         Sing {
             memory,
             chance,
+            network: None,
             bounce: vec![0; BOUNCE].into(),
         }
     }
@@ -86,6 +92,7 @@ impl<M: Memory> Host for Sing<M> {
     type Source = Reader;
     type Sink = Sink;
     type Listener = Box<dyn Listens>;
+    type Net = SystemNetwork;
 
     fn size(&self) -> u64 {
         self.memory.size()
@@ -101,6 +108,10 @@ impl<M: Memory> Host for Sing<M> {
 
     fn block(&mut self, len: usize) -> Result<Vector<u8>> {
         Vector::new(len).map_err(errno)
+    }
+
+    fn net(&mut self) -> Option<&mut SystemNetwork> {
+        self.network.as_mut()
     }
 
     fn nowhere(&mut self) -> Sink {
@@ -157,6 +168,7 @@ impl<M: Memory> Host for Sing<M> {
         sources: &[&Reader],
         sinks: &[&Sink],
         listeners: &[&Box<dyn Listens>],
+        others: &[Waited<'_, SystemNetwork>],
         nanos: Option<u64>,
     ) {
         let timeout = nanos.map_or(Timeout::FOREVER, |n| Duration::from_nanos(n).into());
@@ -166,6 +178,7 @@ impl<M: Memory> Host for Sing<M> {
             .map(|source| source.handle())
             .chain(sinks.iter().map(|sink| sink.handle()))
             .chain(listeners.iter().map(|listener| listener.handle()))
+            .chain(others.iter().map(Waitable::handle))
             .filter(|handle| *handle != Handle::NONE);
         let mut none = true;
         for handle in handles.take(sing_sdk::select::MAX) {
@@ -200,30 +213,6 @@ pub enum Sink {
     Nowhere,
     /// Whatever the adapter has in its place.
     Other(Box<dyn Stream>),
-}
-
-/// What an adapter gives a program as a socket that listens ([`crate::tcp`] has one).
-pub trait Listens {
-    /// Waits for the next connection.
-    ///
-    /// # Errors
-    /// Why it cannot be taken.
-    fn accept(&mut self) -> Result<(Reader, Sink)>;
-    /// What to wait for until there is one.
-    fn handle(&self) -> Handle;
-}
-
-impl host::Listener for Box<dyn Listens> {
-    type Source = Reader;
-    type Sink = Sink;
-
-    fn accept(&mut self) -> Result<(Reader, Sink)> {
-        (**self).accept()
-    }
-
-    fn is_ready(&self) -> bool {
-        look(self.handle()) != Some(None)
-    }
 }
 
 /// What an adapter puts in a stream's place.

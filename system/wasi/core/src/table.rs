@@ -3,9 +3,11 @@
 //! Invariant: the lowest free number is given, as POSIX has it; there are at most [`DESCRIPTORS`].
 
 use crate::abi::{fdflags, filetype, rights};
+use crate::component::sockets::Made;
 use crate::errno::{Errno, Result};
 use crate::host::Host;
 use crate::{Wasi, names};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -49,6 +51,8 @@ pub(crate) enum Object<H: Host> {
     Directory(OpenDirectory<H>),
     Listener(H::Listener),
     Socket(OpenSocket<H>),
+    /// What a component has made of the network.
+    Made(Box<Made<H>>),
 }
 
 /// A connection; what of it was shut down is gone.
@@ -66,7 +70,7 @@ impl<H: Host> Object<H> {
             Object::File(_) => rights::FILE,
             Object::Directory(_) => rights::DIRECTORY,
             Object::Listener(_) => rights::LISTENER,
-            Object::Socket(_) => rights::SOCKET,
+            Object::Socket(_) | Object::Made(_) => rights::SOCKET,
         }
     }
 
@@ -75,6 +79,7 @@ impl<H: Host> Object<H> {
         match self {
             Object::Source(source) => Some(source),
             Object::Socket(socket) => socket.input.as_ref(),
+            Object::Made(made) => made.connection()?.input.as_ref(),
             _ => None,
         }
     }
@@ -83,6 +88,7 @@ impl<H: Host> Object<H> {
         match self {
             Object::Source(source) => Some(source),
             Object::Socket(socket) => socket.input.as_mut(),
+            Object::Made(made) => made.connection_mut()?.input.as_mut(),
             _ => None,
         }
     }
@@ -92,6 +98,7 @@ impl<H: Host> Object<H> {
         match self {
             Object::Sink(sink) => Some(sink),
             Object::Socket(socket) => socket.output.as_ref(),
+            Object::Made(made) => made.connection()?.output.as_ref(),
             _ => None,
         }
     }
@@ -100,6 +107,7 @@ impl<H: Host> Object<H> {
         match self {
             Object::Sink(sink) => Some(sink),
             Object::Socket(socket) => socket.output.as_mut(),
+            Object::Made(made) => made.connection_mut()?.output.as_mut(),
             _ => None,
         }
     }

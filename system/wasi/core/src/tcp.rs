@@ -5,12 +5,15 @@
 //! [`MOST`] connections, and for [`PATIENCE`] at most.
 
 use crate::errno::{Errno, Result};
-use crate::sing::{Listens, Sink, look};
+use crate::host::Listener;
+use crate::sing::{Sink, look};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use core::time::Duration;
 use sing_sdk::contracts::{TcpConnectionContract, TcpFault};
 use sing_sdk::io::Reader;
-use sing_sdk::net::{Awaited, Joined};
+use sing_sdk::net::{Awaited, Joined, ip};
 use sing_sdk::prelude::*;
 use sing_sdk::program::Local;
 use sing_sdk::rt::Handle;
@@ -28,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 static ENDING: Local<Vec<Ending>> = Local::new();
 
 /// Keeps a connection, and those before it that have not ended.
-fn keep(joined: Joined) {
+pub(crate) fn keep(joined: Joined) {
     ENDING.with(|all| {
         let all = all.get_or_insert_default();
         all.retain(|ending| look(ending.handle()) == Some(None));
@@ -37,6 +40,17 @@ fn keep(joined: Joined) {
         }
         all.push(joined.send_wait());
     });
+}
+
+/// The two ends of a connection, the local one first; `None` if the network has gone.
+pub(crate) fn ends(joined: Joined) -> Option<(Joined, [SocketAddr; 2])> {
+    let joined = joined.send_get_end_points();
+    let (local, local_port, remote, remote_port, joined) = joined.recv_end_points().ok()?;
+    let ends = [
+        (ip(local), local_port).into(),
+        (ip(remote), remote_port).into(),
+    ];
+    Some((joined, ends))
 }
 
 /// Waits until what was sent has arrived, when the program has ended and given up all that it had.
@@ -48,6 +62,39 @@ pub fn linger() {
         if sync::wait(&ending, Timeout::from(left)).is_err() {
             return;
         }
+    }
+}
+
+/// What an adapter gives a program as a socket that listens (a [`Port`]).
+pub trait Listens {
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Why it cannot be taken.
+    fn accept(&mut self) -> Result<(Reader, Sink)>;
+    /// The same, with the two ends of the connection, the local one first.
+    ///
+    /// # Errors
+    /// Why it cannot be taken.
+    fn accept_with_ends(&mut self) -> Result<(Reader, Sink, [SocketAddr; 2])>;
+    /// What to wait for until there is one.
+    fn handle(&self) -> Handle;
+}
+
+impl Listener for Box<dyn Listens> {
+    type Source = Reader;
+    type Sink = Sink;
+
+    fn accept(&mut self) -> Result<(Reader, Sink)> {
+        (**self).accept()
+    }
+
+    fn accept_with_ends(&mut self) -> Result<(Reader, Sink, [SocketAddr; 2])> {
+        (**self).accept_with_ends()
+    }
+
+    fn is_ready(&self) -> bool {
+        look(self.handle()) != Some(None)
     }
 }
 
@@ -67,12 +114,26 @@ impl Port {
     }
 }
 
-impl Listens for Port {
-    fn accept(&mut self) -> Result<(Reader, Sink)> {
+impl Port {
+    fn next(&mut self) -> Result<(Reader, Sink, Joined)> {
         let (connection, _) = self.0.accept().map_err(errno)?;
         let (output, input, joined) = connection.into_pipes().map_err(errno)?;
+        Ok((input, Sink::Pipe(output), joined))
+    }
+}
+
+impl Listens for Port {
+    fn accept(&mut self) -> Result<(Reader, Sink)> {
+        let (input, output, joined) = self.next()?;
         keep(joined);
-        Ok((input, Sink::Pipe(output)))
+        Ok((input, output))
+    }
+
+    fn accept_with_ends(&mut self) -> Result<(Reader, Sink, [SocketAddr; 2])> {
+        let (input, output, joined) = self.next()?;
+        let (joined, ends) = ends(joined).ok_or(Errno::Connaborted)?;
+        keep(joined);
+        Ok((input, output, ends))
     }
 
     fn handle(&self) -> Handle {

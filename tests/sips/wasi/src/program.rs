@@ -1,5 +1,7 @@
 //! A program that is none: its memory, and calls with what lies there.
 
+use alloc::rc::Rc;
+use core::cell::RefCell;
 use sing_sdk::contracts::PipeContract;
 use sing_sdk::fs::Directory;
 use sing_sdk::io::{Reader, Writer};
@@ -51,7 +53,7 @@ impl Program {
         let (stdout, output) = PipeContract::new_channel()?;
         let memory = Bytes(vec![0; SIZE]);
         let mut wasi = Wasi::new(
-            Sing::new(memory, Some(chance::named(names))),
+            Sing::new(memory, Some(chance::named(Rc::new(RefCell::new(names))))),
             Vec::new(),
             Vec::new(),
         );

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 /// The targets for both versions of WASI.
 const PREVIEW_1: &str = "wasm32-wasip1";
-const PREVIEW_2: &str = "wasm32-wasip2";
+pub const PREVIEW_2: &str = "wasm32-wasip2";
 
 /// The name of the test that needs a target.
 pub const BOTH: &str = "the same of wasip1 and wasip2";
@@ -28,7 +28,7 @@ pub fn target() -> std::result::Result<(), String> {
     match there {
         true => Ok(()),
         false => Err(format!(
-            "{BOTH}: `rustup target add {PREVIEW_2}` installs its target"
+            "`rustup target add {PREVIEW_2}` installs its target"
         )),
     }
 }
@@ -176,6 +176,18 @@ pub fn refused(machine: &Ordinary<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A program of Rust's standard library, built for a target.
+pub fn of_rust(machine: &Ordinary<'_>, source: &Path, target: &str) -> Result<PathBuf> {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let module = machine.folder.join(format!("{stem}-{target}.wasm"));
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--edition", "2024", "-O", "--target", target]);
+    rustc.arg(source).arg("-o").arg(&module);
+    let why = format!("compiling {stem}.rs (`rustup target add {target}` installs its target)");
+    cargo::quiet(&mut rustc, &why)?;
+    Ok(module)
+}
+
 /// A program of Rust's standard library, built for both.
 pub fn both(machine: &Ordinary<'_>) -> Result<()> {
     let source = machine.run.project.root.join("tests/ordinary/std.rs");
@@ -185,12 +197,7 @@ pub fn both(machine: &Ordinary<'_>) -> Result<()> {
     let options = ["--dir", &directory, "--env", "A=b=c", "--env", "EMPTY="];
     let mut outputs = Vec::new();
     for target in [PREVIEW_1, PREVIEW_2] {
-        let module = machine.folder.join(format!("{target}.wasm"));
-        let mut rustc = Command::new("rustc");
-        rustc.args(["--edition", "2024", "-O", "--target", target]);
-        rustc.arg(&source).arg("-o").arg(&module);
-        let why = format!("compiling std.rs (`rustup target add {target}` installs its target)");
-        cargo::quiet(&mut rustc, &why)?;
+        let module = of_rust(machine, &source, target)?;
         let cache = machine.folder.join("cache");
         for input in [&b""[..], b"two\nlines\n"] {
             let words = ["--dir", "a b", "ä"];

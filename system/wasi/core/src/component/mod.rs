@@ -20,6 +20,7 @@ pub mod exports;
 mod fields;
 mod files;
 mod io;
+mod lookup;
 mod network;
 mod outgoing;
 mod paths;
@@ -27,6 +28,10 @@ mod poll;
 mod program;
 mod resources;
 pub mod running;
+pub(crate) mod sockets;
+mod tcp;
+mod tcp_options;
+mod udp;
 pub mod web;
 
 use crate::Wasi;
@@ -35,7 +40,7 @@ use crate::host::Host;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use resources::Resources;
+use resources::{Resource, Resources};
 
 pub use resources::{RESOURCES, TEXT};
 
@@ -123,6 +128,9 @@ impl<H: Room> Component<H> {
     /// If there is none of this number, or it is a body whose stream has not been dropped.
     pub fn resource_drop(&mut self, handle: u32) -> Outcome {
         let resource = self.table.take(handle)?;
+        if let Resource::Incoming(fd) | Resource::Outgoing(udp::Sends { fd, .. }) = resource {
+            self.stream_dropped(fd);
+        }
         match resource.descriptor() {
             Some(fd) => {
                 self.release(fd);

@@ -1,12 +1,8 @@
-//! `wasi:sockets`: a component gets none, as a program that was not allowed any. What makes a socket or looks
-//! up a name says so, and as there are no sockets, nothing else can be called with one.
+//! `wasi:sockets/network` and `instance-network`: what stands for the network. Whether there is one, a call that
+//! makes a socket or looks up a name says.
 
 use super::resources::Resource;
-use super::{Component, Outcome, Room, Trap};
-
-/// `error-code`.
-const ACCESS_DENIED: u8 = 1;
-const PERMANENT_RESOLVER_FAILURE: u8 = 20;
+use super::{Component, Outcome, Room};
 
 impl<H: Room> Component<H> {
     /// `instance-network`.
@@ -15,31 +11,5 @@ impl<H: Room> Component<H> {
     /// For too many resources.
     pub fn network(&mut self) -> Outcome<u32> {
         self.table.add(Resource::Network)
-    }
-
-    /// `create-tcp-socket` and `create-udp-socket`.
-    ///
-    /// # Errors
-    /// For what breaks the canonical ABI.
-    pub fn no_socket(&mut self, out: u32) -> Outcome {
-        self.put(out, &[1])?;
-        self.put_at(out, 4, &[ACCESS_DENIED])
-    }
-
-    /// `resolve-addresses`.
-    ///
-    /// # Errors
-    /// For what breaks the canonical ABI.
-    pub fn no_address(&mut self, out: u32) -> Outcome {
-        self.put(out, &[1])?;
-        self.put_at(out, 4, &[PERMANENT_RESOLVER_FAILURE])
-    }
-
-    /// All calls of a socket.
-    ///
-    /// # Errors
-    /// Always.
-    pub fn of_socket<T>(&mut self) -> Outcome<T> {
-        Err(Trap::from("passes a socket, and it has none"))
     }
 }

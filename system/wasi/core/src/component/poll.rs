@@ -1,9 +1,11 @@
 //! `wasi:io/poll`: waiting for streams and moments, any number at once.
 
 use super::resources::Resource;
+use super::sockets::Side;
 use super::{Component, Outcome, Room};
 use crate::host::{Sink as _, Source as _};
 use crate::poll::{STREAMS, TURN, wait};
+use crate::table::Object;
 use alloc::vec::Vec;
 
 /// Pollables of one call of `poll`, at most.
@@ -15,6 +17,8 @@ pub(crate) enum Pollable {
     /// A stream that has something to read, or room.
     Read(u32),
     Write(u32),
+    /// A socket that has been made, of which something becomes.
+    Socket(u32),
     /// A moment of the monotonic clock.
     At(u64),
     Now,
@@ -29,22 +33,38 @@ impl<H: Room> Component<H> {
         match pollable {
             Pollable::Now => true,
             Pollable::At(moment) => self.wasi.host.monotonic() >= moment,
-            Pollable::Read(fd) => {
-                let object = self.wasi.table.look(fd).map(|d| &d.object);
-                let open = object.ok().and_then(|object| object.source());
-                open.is_none_or(|open| open.rest.is_some() || open.source.is_ready())
-            }
-            Pollable::Write(fd) => {
-                let object = self.wasi.table.look(fd).map(|d| &d.object);
-                let sink = object.ok().and_then(|object| object.sink());
-                sink.is_none_or(|sink| sink.is_ready())
-            }
+            Pollable::Read(fd) => match self.object(fd) {
+                Some(Object::Made(made)) if made.connection().is_none() => {
+                    made.is_ready(Side::Come)
+                }
+                object => {
+                    let open = object.and_then(Object::source);
+                    open.is_none_or(|open| open.rest.is_some() || open.source.is_ready())
+                }
+            },
+            Pollable::Write(fd) => match self.object(fd) {
+                Some(Object::Made(made)) if made.connection().is_none() => {
+                    made.is_ready(Side::Room)
+                }
+                object => object
+                    .and_then(Object::sink)
+                    .is_none_or(|sink| sink.is_ready()),
+            },
+            Pollable::Socket(fd) => match self.object(fd) {
+                Some(Object::Made(made)) => made.is_ready(Side::Stage),
+                _ => true,
+            },
         }
+    }
+
+    fn object(&self, fd: u32) -> Option<&Object<H>> {
+        self.wasi.table.look(fd).ok().map(|d| &d.object)
     }
 
     /// Waits until one of these may be ready.
     fn await_any(&mut self, all: &[Pollable]) {
-        let (mut read, mut written, mut nanos) = (Vec::new(), Vec::new(), None);
+        let (mut read, mut written, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        let mut nanos = None;
         let now = self.wasi.host.monotonic();
         let mut least = |time: u64| {
             nanos = Some(nanos.map_or(time, |nanos: u64| nanos.min(time)));
@@ -55,15 +75,19 @@ impl<H: Room> Component<H> {
                 Pollable::At(moment) => least(moment.saturating_sub(now)),
                 Pollable::Read(fd) if read.contains(&fd) => {}
                 Pollable::Write(fd) if written.contains(&fd) => {}
+                Pollable::Socket(fd) if made.contains(&fd) => {}
                 // One that is not waited for may be the next that is ready.
-                Pollable::Read(_) if read.len() == STREAMS => least(TURN),
+                Pollable::Read(_) | Pollable::Socket(_) if read.len() + made.len() == STREAMS => {
+                    least(TURN);
+                }
                 Pollable::Write(_) if written.len() == STREAMS => least(TURN),
                 Pollable::Read(fd) => read.push(fd),
                 Pollable::Write(fd) => written.push(fd),
+                Pollable::Socket(fd) => made.push(fd),
             }
         }
         let wasi = &mut self.wasi;
-        wait(&mut wasi.host, &wasi.table, &read, &written, nanos);
+        wait(&mut wasi.host, &wasi.table, (&read, &written, &made), nanos);
     }
 
     /// `[method]pollable.ready`.

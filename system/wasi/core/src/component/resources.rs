@@ -3,6 +3,7 @@
 use super::io::{Input, Output};
 use super::paths::Entries;
 use super::poll::Pollable;
+use super::udp::Sends;
 use super::web::{Body, Fields, Outgoing};
 use super::{Outcome, Trap};
 use crate::errno::Errno;
@@ -27,6 +28,13 @@ pub(crate) enum Resource {
     Entries(Entries),
     Terminal,
     Network,
+    /// A socket of TCP, one of UDP and a lookup: their descriptors.
+    Tcp(u32),
+    Udp(u32),
+    Lookup(u32),
+    /// The datagrams of a socket that come, and those that go.
+    Incoming(u32),
+    Outgoing(Sends),
     Fields(Fields),
     /// The request, and the place for its response.
     Request,
@@ -51,9 +59,17 @@ impl Resource {
         match self {
             Resource::Input(input) => Some(input.fd),
             Resource::Output(output) => Some(output.fd),
-            Resource::Descriptor(fd) | Resource::IncomingBody(fd) => Some(*fd),
+            Resource::Descriptor(fd)
+            | Resource::IncomingBody(fd)
+            | Resource::Tcp(fd)
+            | Resource::Udp(fd)
+            | Resource::Lookup(fd)
+            | Resource::Incoming(fd) => Some(*fd),
+            Resource::Outgoing(sends) => Some(sends.fd),
             Resource::Entries(entries) => Some(entries.fd),
-            Resource::Pollable(Pollable::Read(fd) | Pollable::Write(fd)) => Some(*fd),
+            Resource::Pollable(Pollable::Read(fd) | Pollable::Write(fd) | Pollable::Socket(fd)) => {
+                Some(*fd)
+            }
             _ => None,
         }
     }
@@ -162,6 +178,11 @@ found! {
     output: Output(Output) "output-stream";
     file: Descriptor(u32) "descriptor";
     entries: Entries(Entries) "directory-entry-stream";
+    tcp: Tcp(u32) "tcp-socket";
+    udp: Udp(u32) "udp-socket";
+    lookup: Lookup(u32) "resolve-address-stream";
+    incoming: Incoming(u32) "incoming-datagram-stream";
+    outgoing: Outgoing(Sends) "outgoing-datagram-stream";
     fields: Fields(Fields) "fields";
     incoming_body: IncomingBody(u32) "incoming-body";
     trailers: Trailers(bool) "future-trailers";

@@ -14,18 +14,18 @@ use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-type World = Component<Fake>;
+pub(super) type World = Component<Fake>;
 
 const DATA: u32 = 0x10000;
 
 /// A component with the standard streams and a directory.
-struct Components {
-    world: World,
+pub(super) struct Components {
+    pub world: World,
     input: Source,
     output: Sink,
 }
 
-fn component() -> Components {
+pub(super) fn component() -> Components {
     let super::World {
         wasi,
         input,
@@ -39,21 +39,21 @@ fn component() -> Components {
     }
 }
 
-fn put(world: &mut World, at: u32, bytes: &[u8]) -> (u32, u32) {
+pub(super) fn put(world: &mut World, at: u32, bytes: &[u8]) -> (u32, u32) {
     world.wasi.host().memory[at as usize..][..bytes.len()].copy_from_slice(bytes);
     (at, bytes.len() as u32)
 }
 
-fn get(world: &mut World, at: u32, len: usize) -> Vec<u8> {
+pub(super) fn get(world: &mut World, at: u32, len: usize) -> Vec<u8> {
     world.wasi.host().memory[at as usize..][..len].to_vec()
 }
 
-fn word(world: &mut World, at: u32) -> u32 {
+pub(super) fn word(world: &mut World, at: u32) -> u32 {
     u32::from_le_bytes(get(world, at, 4).try_into().unwrap())
 }
 
 /// The list or text whose address and length are at a place.
-fn list(world: &mut World, at: u32) -> Vec<u8> {
+pub(super) fn list(world: &mut World, at: u32) -> Vec<u8> {
     let (from, len) = (word(world, at), word(world, at + 4));
     get(world, from, len as usize)
 }
@@ -65,7 +65,7 @@ fn ok(world: &mut World, done: Outcome) -> u32 {
     word(world, OUT + 4)
 }
 
-fn trap<T: core::fmt::Debug>(outcome: Outcome<T>) -> String {
+pub(super) fn trap<T: core::fmt::Debug>(outcome: Outcome<T>) -> String {
     outcome.expect_err("a trap").0.into_owned()
 }
 
@@ -311,7 +311,7 @@ fn handles_that_are_none_are_traps_in_words() {
     assert!(trap(world.response_body(stream, OUT)).contains("is no outgoing-response"));
     world.resource_drop(stream).unwrap();
     assert!(trap(world.flush(stream, OUT)).contains("does not have"));
-    assert!(trap(world.of_socket::<()>()).contains("socket"));
+    assert!(trap(world.tcp_accept(1, OUT)).contains("does not have"));
     // The number is free again, for another type.
     assert_eq!(world.new_fields(), Ok(stream));
     assert!(trap(world.flush(stream, OUT)).contains("is no output-stream"));
@@ -647,19 +647,4 @@ fn the_insecure_seed_is_the_same_each_time() {
     assert_ne!(first[..8], first[8..]);
     world.seed(OUT).unwrap();
     assert_eq!(get(&mut world, OUT, 16), first);
-}
-
-#[test]
-fn sockets_are_denied_and_names_lead_nowhere() {
-    let mut world = component().world;
-    world.no_socket(OUT).unwrap();
-    assert_eq!(
-        (get(&mut world, OUT, 1), get(&mut world, OUT + 4, 1)),
-        (vec![1], vec![1])
-    );
-    world.no_address(OUT).unwrap();
-    assert_eq!(
-        (get(&mut world, OUT, 1), get(&mut world, OUT + 4, 1)),
-        (vec![1], vec![20])
-    );
 }

@@ -1,8 +1,11 @@
 //! A host in memory: streams with what tests put there, a clock that goes on when somebody waits.
 
 use super::disk::{Directory, File};
+use super::fake_net::Net;
 use crate::errno::{Errno, Result};
 use crate::host::{self, Host};
+use crate::net::Waited;
+use core::net::SocketAddr;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -71,6 +74,9 @@ pub struct Listener(pub Rc<RefCell<(Connections, bool)>>);
 /// Connections that nobody has taken yet.
 type Connections = VecDeque<(Source, Sink)>;
 
+/// The two ends of each of them.
+pub const ENDS: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:50000"];
+
 impl host::Listener for Listener {
     type Source = Source;
     type Sink = Sink;
@@ -79,6 +85,11 @@ impl host::Listener for Listener {
         assert!(self.is_ready(), "a test that would wait for ever");
         let next = self.0.borrow_mut().0.pop_front();
         next.ok_or(Errno::Netdown)
+    }
+
+    fn accept_with_ends(&mut self) -> Result<(Source, Sink, [SocketAddr; 2])> {
+        let (source, sink) = self.accept()?;
+        Ok((source, sink, ENDS.map(|end| end.parse().unwrap())))
     }
 
     fn is_ready(&self) -> bool {
@@ -101,6 +112,8 @@ pub struct Fake {
     pub waits: usize,
     pub asked: usize,
     pub source: bool,
+    /// The network, if the program has one.
+    pub net: Option<Net>,
     /// Where the next room in the program's memory is, and what the program says in its place.
     pub next_room: u32,
     pub lies: Option<u32>,
@@ -124,6 +137,7 @@ impl Host for Fake {
     type Source = Source;
     type Sink = Sink;
     type Listener = Listener;
+    type Net = Net;
 
     fn size(&self) -> u64 {
         self.memory.len() as u64
@@ -140,6 +154,10 @@ impl Host for Fake {
     fn block(&mut self, len: usize) -> Result<Vec<u8>> {
         assert!((1..=crate::PIECE).contains(&len));
         Ok(vec![0; len])
+    }
+
+    fn net(&mut self) -> Option<&mut Net> {
+        self.net.as_mut()
     }
 
     fn nowhere(&mut self) -> Sink {
@@ -182,9 +200,16 @@ impl Host for Fake {
         sources: &[&Source],
         sinks: &[&Sink],
         listeners: &[&Listener],
+        others: &[Waited<'_, Net>],
         nanos: Option<u64>,
     ) {
         self.waits += 1;
+        // What is done meanwhile is the network's.
+        if !others.is_empty()
+            && let Some(comes) = self.net.as_mut().and_then(|net| net.comes.pop_front())
+        {
+            return comes();
+        }
         if let ([listener, ..], Some(connection)) = (listeners, self.comes.take()) {
             listener.0.borrow_mut().0.push_back(connection);
             return;

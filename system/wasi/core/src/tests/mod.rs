@@ -1,11 +1,15 @@
 //! The calls, on a host in memory: what they do, and the errors that programs get.
 
+mod component_sockets;
+mod component_udp;
 mod components;
 mod disk;
 mod fake;
+mod fake_net;
 mod files;
 mod paths;
 mod sockets;
+mod sockets_common;
 mod streams;
 mod waiting;
 
@@ -46,6 +50,7 @@ fn world() -> World {
         waits: 0,
         asked: 0,
         source: true,
+        net: None,
         next_room: 0x40000,
         lies: None,
     };
