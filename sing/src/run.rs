@@ -136,10 +136,14 @@ impl Request {
 
     /// That a program for which there is to be a network can use it.
     fn can_use_network(&self) -> Result<(), String> {
+        // What cannot be read is told with its reason when it is; and a pipe would be waited for.
+        let is_file = std::fs::metadata(&self.file).is_ok_and(|about| about.is_file());
+        if self.network.is_none() || !is_file {
+            return Ok(());
+        }
         let mut begin = [0; 8];
         let read = File::open(&self.file).and_then(|mut file| file.read_exact(&mut begin));
-        // What cannot be read is told with its reason when it is.
-        if self.network.is_none() || read.is_err() || sing_merge::kind(&begin) == Kind::Component {
+        if read.is_err() || sing_merge::kind(&begin) == Kind::Component {
             return Ok(());
         }
         Err(format!(

@@ -66,10 +66,20 @@ class Part:
             try:
                 self.pages(file, memory(at, size))
             except gdb.MemoryError:
+                self.those_there(file, at, at + size)
+
+    def those_there(self, file, start, end):
+        """Writes the pages that can be read, with zeros for the others."""
+        while start < end:
+            size = min(PAGE - start % PAGE, end - start)
+            try:
+                file.write(memory(start, size))
+            except gdb.MemoryError:
                 file.seek(size, os.SEEK_CUR)
+            start += size
 
     def pages(self, file, data):
-        """Writes all pages but those of zeros, which the file has not to have on the disk."""
+        """Writes all pages but those of zeros, which take no room on the disk."""
         if not any(data):
             file.seek(len(data), os.SEEK_CUR)
             return
@@ -101,15 +111,22 @@ def write_file(path, notes, parts):
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack(
         "<HHIQQQIHHHHHH", ET_CORE, EM_X86_64, 1, 0, HEADER, 0, 0, HEADER, ENTRY_BYTES, 1 + len(parts), 0, 0, 0
     )
-    # Nobody else may read it: it has all that is in the process.
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        # Nor where the file was there before.
-        os.fchmod(file.fileno(), 0o600)
-        file.write(header + entries + notes)
-        for part in parts:
-            part.write(file)
-        file.truncate(max(file.tell(), os.fstat(file.fileno()).st_size))
-        return file.tell()
+    # Nobody else may read it: it has all that is in the process. It takes the path's place when it is whole, as what
+    # is there may be the core file that gdb reads.
+    new = "%s.%d.part" % (path, os.getpid())
+    try:
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(header + entries + notes)
+            for part in parts:
+                part.write(file)
+            size = max(file.tell(), os.fstat(file.fileno()).st_size)
+            file.truncate(size)
+        os.replace(new, path)
+    except BaseException:
+        if os.path.lexists(new):
+            os.remove(new)
+        raise
+    return size
 
 
 def write_core(path):

@@ -3,7 +3,8 @@
 # Such a file has of the process: its threads' registers, the used part of their stacks, its memory, the blocks
 # of the exchange heap that its threads hold, the code and the file of its image. Of the kernel it has what
 # leads to these: the list of images, cut to this one, and the records of this process and of what its threads
-# wait for, which have no content of messages. No other process's memory is in it.
+# wait for, which have no content of messages. No other process's memory is in it; but a stack is not cleared when
+# it gets another owner, and between frames has what the former one has left.
 
 # Parts of a thread's context record (formats/abi/src/ctx.rs) and of an entry of its table of blocks
 # (formats/abi/src/xheap.rs); the most blocks, the most bytes of one, and of a memory.
@@ -128,13 +129,20 @@ def write_core_of(path, system, process):
     """Writes a core file of one process; returns its size."""
     parts, notes = [], b""
     # What runs comes first: gdb shows it at the start.
+    why = None
     for thread in sorted(process.threads, key=lambda thread: (thread.state != RUNNING, thread.id)):
-        registers, of_thread = thread_parts(thread)
-        notes += status(thread.id, registers)
+        try:
+            registers, of_thread = thread_parts(thread)
+            of_thread += blocks(thread)
+            notes += status(thread.id, registers)
+        except WRONG as error:
+            # One that ends has no frames any more; that is no reason to be without the others.
+            why = error
+            gdb.write("thread %d is left out: %s\n" % (thread.id, error))
+            continue
         parts += of_thread
-        parts += blocks(thread)
     if not notes:
-        raise ValueError("process %d has no threads" % process.id)
+        raise why or ValueError("process %d has no threads" % process.id)
     base, size = process.record.word("memory"), process.record.word("memory.bytes")
     if size > MEMORY:
         raise ValueError("the size of its memory makes no sense")
@@ -175,7 +183,7 @@ that it has only reserved. With the number of a process, as `info processes` has
             else:
                 size = write_core(path)
             gdb.write("%s: %d bytes\n" % (path, size))
-        except (gdb.error, gdb.MemoryError, OSError, ValueError) as error:
+        except (*WRONG, OSError) as error:
             raise gdb.GdbError("save core %s: %s" % (path, error))
 
 

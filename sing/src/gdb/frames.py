@@ -165,7 +165,7 @@ They need not run at this moment. `info processes` lists the numbers."""
             for thread in sorted(process.threads, key=lambda thread: thread.id):
                 try:
                     show(system, process, thread)
-                except (gdb.error, gdb.MemoryError, gdb.GdbError) as error:
+                except (*WRONG, gdb.GdbError) as error:
                     gdb.write("thread %d: its frames cannot be read: %s\n" % (thread.id, error))
         finally:
             selected[0].switch()

@@ -8,6 +8,8 @@ LAYOUTS = r"^(0x[0-9a-f]+) +sing_kernel::\S*::layout::([A-Z]+)_LAYOUT"
 # The most records of a kind that are looked at, parts of one, bytes of one, and records that are read at once.
 RECORDS, PARTS, RECORD, AT_ONCE = 1 << 20, 64, 1 << 16, 64
 SEGMENTS = 32
+# What reading records that make no sense ends with.
+WRONG = (gdb.error, gdb.MemoryError, KeyError, ValueError, struct.error)
 # What a thread's state is called, by the kernel's numbers.
 CREATED, READY, RUNNING, BLOCKED, ENDED, ENDING = 0, 1, 2, 3, 4, 6
 STATES = {CREATED: "not started", READY: "ready", RUNNING: "running", BLOCKED: "waits", ENDING: "ends"}
@@ -264,7 +266,7 @@ def look():
     IMAGES_KNOWN.update()
     try:
         return System()
-    except (gdb.error, gdb.MemoryError, KeyError, ValueError, struct.error) as error:
+    except WRONG as error:
         raise gdb.GdbError("the kernel's records cannot be read: %s" % error)
 
 

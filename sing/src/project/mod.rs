@@ -114,8 +114,8 @@ fn of_system(root: &Path, request: &Request) -> Result<u8, String> {
             };
             if *options != plain {
                 return Err(
-                    "run: --dir, --env, --no-cache and -v are for ordinary programs; what programs of a system \
-                     of their own reach stands in system.json"
+                    "run: --dir, --env, --net, --tcplisten, --no-cache and -v are for ordinary programs; what \
+                     programs of a system of their own reach stands in system.json"
                         .into(),
                 );
             }

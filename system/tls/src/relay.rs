@@ -219,8 +219,12 @@ impl Relay {
             if self.wire.has_ended() && self.is_left(control) {
                 break;
             }
-            let parts = self.end.is_some() && self.is_left(control);
-            let leave = if parts { place.part() } else { Handle::NONE };
+            let left = self.is_left(control);
+            // The server's last block may not have been taken yet, as the client does not read.
+            if left && self.end.is_none() {
+                self.end = Some(uptime() + LAST);
+            }
+            let leave = if left { place.part() } else { Handle::NONE };
             let [a, b, c, d] = self.waits();
             let time = self.end.map_or(Timeout::FOREVER, |end| {
                 Timeout::until(end).unwrap_or(Timeout::NONE)

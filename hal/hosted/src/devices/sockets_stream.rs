@@ -212,7 +212,7 @@ impl Stream {
     }
 
     /// Ends it at once: the other side is told so. Where this one had ended its direction, the host goes on to send
-    /// what it has taken before that; what comes still is refused by it.
+    /// what it has taken before that, as long as nothing else comes, which it answers with a reset.
     pub(super) fn abort(self) {
         if !self.ended {
             let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));

@@ -27,6 +27,16 @@ impl Address {
         self.0.to_canonical()
     }
 
+    /// Who has it: of IPv6, whoever has one has the other 2^64 of its network.
+    pub fn owner(self) -> Address {
+        match self.is_v4() {
+            true => self,
+            false => Address(Ipv6Addr::from_bits(
+                self.0.to_bits() & !u128::from(u64::MAX),
+            )),
+        }
+    }
+
     /// As smoltcp has it.
     pub fn ip(self) -> wire::IpAddress {
         self.net().into()

@@ -63,7 +63,7 @@ impl Network {
         let orphans = own.filter_map(|(number, stream)| {
             Some(Orphan {
                 number: *number,
-                remote: stream.remote.0,
+                remote: stream.remote.0.owner(),
                 left: stream.left?,
             })
         });

@@ -75,8 +75,8 @@ pub struct Stream {
     said: bool,
     /// Since when nobody has it.
     pub left: Option<Duration>,
-    /// Whether the other side has sent since the last look what nobody reads.
-    sends: bool,
+    /// Since when the other side has sent, at each look, what nobody reads.
+    sends: Option<Duration>,
     /// What its socket was like after the last look; of the host's there is none.
     pub seen: Glance,
 }
@@ -106,7 +106,7 @@ impl Stream {
             heard: false,
             said: false,
             left: None,
-            sends: false,
+            sends: None,
             seen: None,
         }
     }
@@ -294,7 +294,10 @@ impl Network {
         let Some(slot) = stream.input else {
             // Nobody reads it: it is taken, so that the other side is not held up.
             let mut socket = self.end_of(stream.socket);
-            stream.sends = socket.waiting() > 0;
+            match socket.waiting() {
+                0 => stream.sends = None,
+                _ => drop(stream.sends.get_or_insert_with(uptime)),
+            }
             return socket.discard();
         };
         let ready = matches!(self.slots.get(slot), Some(Client::Input(Input::Idle(_), _)));
@@ -335,8 +338,10 @@ impl Network {
         }
         if alone {
             let since = *stream.left.get_or_insert_with(uptime);
-            let time = if stream.sends { SENDING } else { LEFT };
-            if uptime() - since >= time {
+            let sends = stream
+                .sends
+                .is_some_and(|begun| uptime() - begun >= SENDING);
+            if sends || uptime() - since >= LEFT {
                 socket.abort();
                 return Some(TcpFault::TimedOut);
             }

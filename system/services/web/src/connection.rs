@@ -83,7 +83,7 @@ pub fn serve(
         if !server.slots.busy(slot) {
             return match heard {
                 // Its last answer may be on its way.
-                Heard::Over => close(server, place, wire),
+                Heard::Over if number > 1 => close(server, place, wire),
                 _ => wire.abort(),
             };
         }

@@ -229,6 +229,8 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
             }
         }
     };
+    // The client need not wait for that.
+    talk.wire.release();
     pool.fill();
     result
 }

@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //! - One that was told to make way serves nothing any more.
-//! - One address has half the places at most, those beside that make way. A connection has none any more when its last
+//! - One address has half the places at most, besides those that make way. A connection has none any more when its last
 //!   bytes go to the network, before its client can have read them: a client that closes one connection and opens the
 //!   next has no more than before.
 //! - When all are taken, an address that comes gets a place of one that would still have more than it; one that has as

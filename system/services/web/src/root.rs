@@ -49,7 +49,7 @@ enum Which {
 /// The directory of files.
 pub struct Root {
     pub directory: Directory,
-    /// When the path was gone along.
+    /// When it was looked for at the path.
     opened: Duration,
     which: Which,
 }

@@ -94,6 +94,12 @@ impl Wire {
         self.last = Some(self.tail.len() as u64 + bytes);
     }
 
+    /// Moves a block that is held back, before what may take long.
+    pub fn release(&mut self) {
+        self.last = None;
+        self.pump();
+    }
+
     /// How many blocks are held back.
     fn held(&self) -> usize {
         usize::from(self.last == Some(0))
@@ -261,8 +267,7 @@ impl Wire {
     /// Leaves the connection, when it has [ended](Wire::end), to the network: that sends the last block, ends this side's
     /// direction, and passes over what the client sends until it has ended its own.
     pub fn part(mut self) {
-        self.last = None;
-        self.pump();
+        self.release();
     }
 
     /// Ends it at once.

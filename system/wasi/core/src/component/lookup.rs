@@ -68,7 +68,12 @@ impl<H: Room> Component<H> {
             true => String::from_utf8(self.take(at, len, LONGEST)?).ok(),
             false => None,
         };
-        let made = self.look_up(text.as_deref());
+        // Nobody is asked without room for the answer.
+        let room = match self.wasi.host.net().is_some() {
+            true => self.has_room(),
+            false => Err(Code::PermanentResolverFailure),
+        };
+        let made = room.and_then(|()| self.look_up(text.as_deref()));
         let made = made.and_then(|lookup| self.add_made(Made::Lookup(lookup)));
         match made {
             Ok(fd) => {

@@ -71,9 +71,10 @@ impl<H: Host> Socket<H> {
         }
     }
 
+    /// What it listens with, once the program has been told that it does.
     pub fn listener(&self) -> Option<&H::Listener> {
-        match &self.stage {
-            Stage::Listens(listener) => Some(listener),
+        match (&self.stage, &self.started) {
+            (Stage::Listens(listener), None) => Some(listener),
             _ => None,
         }
     }

@@ -250,8 +250,13 @@ fn a_port_listens_and_its_connections_are_taken() {
     assert_eq!(done(&mut world, finished), Err(Code::NotInProgress));
     let start = world.tcp_start_listen(socket, OUT);
     assert_eq!(done(&mut world, start), Ok(()));
+    // Whoever waits for what was begun is not made to wait for a connection.
+    let begun = world.tcp_subscribe(socket).unwrap();
+    assert_eq!(world.ready(begun), Ok(1));
+    assert_eq!(world.tcp_listens(socket), Ok(0));
     let finished = world.tcp_finish_listen(socket, OUT);
     assert_eq!(done(&mut world, finished), Ok(()));
+    assert_eq!(world.ready(begun), Ok(0));
     assert_eq!(net(&mut world).backlog, u32::MAX);
     assert_eq!(world.tcp_listens(socket), Ok(1));
     let set = world.tcp_set_backlog(socket, 5, OUT);
