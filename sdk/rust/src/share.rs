@@ -101,9 +101,21 @@ mod tests {
         let first = shares.of(1);
         shares.give_back(1, first);
         assert_eq!((shares.of(1), shares.free), (0, first));
-        let second = shares.of(2);
-        assert!(!shares.allows_behind(2, second + 1, 0) && shares.allows_behind(2, second, second));
         assert!(shares.take(22, 8));
+    }
+
+    #[test]
+    fn what_would_be_given_back_makes_room() {
+        let mut shares = Shares::new(100, 8);
+        assert!(shares.take(1, 12) && !shares.take(1, 1));
+        // The eighth of what is free grows by what comes back: one is too few.
+        assert_eq!(
+            [0, 1, 2].map(|back| shares.allows_behind(1, 1, back)),
+            [false, false, true]
+        );
+        shares.give_back(1, 2);
+        assert!(shares.take(1, 1));
+        assert!(!shares.allows_behind(2, 100, 100));
     }
 
     #[test]

@@ -32,6 +32,9 @@ sing_sdk::manifest! {
         requests: WebContract.Exp:Start,
         /// Where its random bytes come from.
         random: optional EntropyContract.Imp:Ready,
+        /// What a network would be looked up with. The web server gives its programs none, so that a handler that
+        /// imports sockets is denied each.
+        names: optional NamespaceContract.Imp:Start,
         /// Directories for the program, named by its settings.
         directories: many DirectoryContract.Imp:Ready,
     },
