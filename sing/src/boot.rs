@@ -18,20 +18,20 @@ pub fn boot(words: Vec<OsString>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What a system may do with the host's sockets; nothing, if nothing else is said.
+/// The permission of a system to use the host's sockets; the default is none.
 #[cfg(feature = "kernel")]
 pub type Sockets = sing_hosted::HostSockets;
-/// Nothing: without the kernel, no system runs.
+/// The same in a command without the kernel, which runs no system.
 #[cfg(not(feature = "kernel"))]
 pub type Sockets = ();
 
-/// That it may listen at the loopback.
+/// The permission to listen at the loopback.
 pub fn loopback() -> Sockets {
     #[cfg(feature = "kernel")]
     return Sockets::Loopback;
 }
 
-/// What the option `--net` of `sing boot` says.
+/// The permission that a text for the option `--net` of `sing boot` gives.
 #[cfg(feature = "kernel")]
 pub fn sockets(network: &str) -> Result<Sockets, String> {
     let named = sing_hosted::HostSockets::named(network);
@@ -39,19 +39,19 @@ pub fn sockets(network: &str) -> Result<Sockets, String> {
     named.map_err(|e| e.to_string())
 }
 
-/// Whether what that option says permits all addresses.
+/// Whether such a text permits all addresses.
 #[cfg(feature = "kernel")]
 pub fn reaches_all(network: &str) -> bool {
     matches!(sockets(network), Ok(Sockets::Host(_)))
 }
 
-/// Nothing is reached.
+/// Whether such a text permits all addresses: no system runs that could reach one.
 #[cfg(not(feature = "kernel"))]
 pub fn reaches_all(_: &str) -> bool {
     false
 }
 
-/// Nothing: [`run`] says why.
+/// The permission that such a text gives: none, and [`run`] says why.
 #[cfg(not(feature = "kernel"))]
 pub fn sockets(_: &str) -> Result<Sockets, String> {
     Ok(())
@@ -69,7 +69,7 @@ pub struct System {
     pub args: Vec<String>,
     /// Directories of the host, each with its path in the name space.
     pub directories: Vec<(PathBuf, String)>,
-    /// What it may do with the host's sockets.
+    /// Its permission to use the host's sockets.
     pub sockets: Sockets,
     /// Whether the functions of its programs are written for `perf`.
     pub perf_map: bool,

@@ -36,7 +36,7 @@ const DIRECTORIES: usize = 4;
 /// The most addresses at which a program listens.
 const LISTENERS: usize = 4;
 
-/// What of the network is there before a program that may use it begins.
+/// The paths that are there before a program begins that may use the network.
 const NETWORK: [&str; 2] = ["/tcp", "/dev/sockets0"];
 
 /// The options of `sing run`.
@@ -52,7 +52,7 @@ pub struct Request {
     pub environment: Vec<(String, String)>,
     /// Addresses at which it listens.
     pub listening: Vec<SocketAddr>,
-    /// What of the network a component may use, as the option `--net` of `sing boot` has it.
+    /// The network that a component may use, as the option `--net` of `sing boot` has it.
     pub network: Option<String>,
     /// Whether compiled programs are kept, and where.
     pub cache: Choice,
@@ -136,7 +136,7 @@ impl Request {
 
     /// That a program for which there is to be a network can use it.
     fn can_use_network(&self) -> Result<(), String> {
-        // What cannot be read is told with its reason when it is; and a pipe would be waited for.
+        // Reading the module says why it cannot be read; and to open a pipe would wait for its writer.
         let is_file = std::fs::metadata(&self.file).is_ok_and(|about| about.is_file());
         if self.network.is_none() || !is_file {
             return Ok(());

@@ -13,14 +13,20 @@ use crate::sections::Sections;
 use crate::segments;
 use crate::stubs::Stub;
 use crate::{ADAPTER_MEMORY, Error, Options, PROGRAM, manifest};
-use sing_abi::names::{SECTION_MANIFEST, SECTION_MEMORY};
+use sing_abi::names::{
+    EXPORT_ALLOC, EXPORT_MAIN, EXPORT_NO_ALLOC, EXPORT_THREAD, SECTION_MANIFEST, SECTION_MEMORY,
+};
 use std::borrow::Cow;
 use wasm_encoder as we;
 use wasm_encoder::reencode::Reencode;
 use wasmparser as wp;
 
-/// The functions of a module by which this system runs it.
-const ENTRIES: [&str; 2] = ["sip_main", "sip_thread"];
+/// Whether the system itself looks for an exported function: to run it, or to check the region that it begins.
+fn is_for_the_system(name: &str) -> bool {
+    let is_declared = [EXPORT_NO_ALLOC, EXPORT_ALLOC];
+    [EXPORT_MAIN, EXPORT_THREAD].contains(&name)
+        || is_declared.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// Joins two modules.
 pub(crate) fn join(
@@ -110,10 +116,10 @@ pub(crate) fn join(
     // imports are called by their numbers, and the others are left out when it is compiled, as nothing calls them. The
     // program's start function runs when the adapter starts the program, as before that nothing that it calls is ready.
     let mut exports = we::ExportSection::new();
-    let is_for_the_system = |export: &&wp::Export<'_>| {
-        export.kind != wp::ExternalKind::Func || ENTRIES.contains(&export.name)
+    let stays = |export: &&wp::Export<'_>| {
+        export.kind != wp::ExternalKind::Func || is_for_the_system(export.name)
     };
-    for export in adapter.exports.iter().filter(is_for_the_system) {
+    for export in adapter.exports.iter().filter(stays) {
         behind.parse_export(&mut exports, *export)?;
     }
     let start = adapter.start.map(|f| behind.start_section(f));

@@ -22,6 +22,7 @@ const ADAPTER: &str = r#"(module
     (data (i32.const 64) "adapter")
     (data $quiet "passive")
     (start $first)
+    (export "no_alloc:first" (func $first))
     (func $first (global.set $g (i32.add (global.get $g) (global.get $h))))
     (func $second
         (memory.init $quiet (i32.const 0) (i32.const 0) (i32.const 7))
@@ -204,8 +205,8 @@ fn the_adapter_gives_imports_exports_start_and_sections() {
         }
     }
     assert_eq!(imports, ["process_exit", "debug_print"]);
-    // What the adapter has for programs, the compiler is to see used or not.
-    assert_eq!(exports, ["memory", "sip_main"]);
+    // The adapter's functions for programs are called, or left out when the merged module is compiled.
+    assert_eq!(exports, ["memory", "no_alloc:first", "sip_main"]);
     assert_eq!(start, Some(4));
     assert_eq!(segments, [&b"hello"[..], b"more", b"adapter", b"passive"]);
     let names: Vec<&str> = customs.iter().map(|c| c.0.as_str()).collect();

@@ -86,6 +86,16 @@ pub fn ip(address: IpAddress) -> IpAddr {
     Ipv6Addr::from_bits(bits).to_canonical()
 }
 
+/// One address for all that its owner has: an address of IPv6 stands for the network of 64 bits that it is in, as whoever
+/// has one has the others of that; one of IPv4 for itself, also within IPv6.
+#[must_use]
+pub fn owner(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 => v4,
+    }
+}
+
 fn bind(names: &mut Names, path: &str) -> Result<Ready, Error> {
     let (imp, exp) = TcpConnectionContract::new_channel()?;
     names.bind(path, exp)?;

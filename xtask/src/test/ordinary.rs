@@ -147,6 +147,24 @@ impl Ordinary<'_> {
 }
 
 impl Ordinary<'_> {
+    /// Has a module as a command of the shell, which runs a script; what is said, and the status of the end.
+    fn shell(&self, name: &str, module: PathBuf, script: &str) -> Result<(String, Option<i32>)> {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let project = &self.run.project;
+        let programs = [(name.into(), module)];
+        let mode = image::MemoryMode::Guard;
+        let image = image::system_with(project, mode, Some(script), &programs, None)?;
+        let kernel = Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?;
+        let arguments = SCRIPT_ARGUMENTS.map(String::from);
+        let session = Session::start(kernel.launch(Some(&image), &arguments, false)?)?;
+        let (output, ended) = session.finish(Instant::now() + PATIENCE);
+        fs::remove_file(&image)?;
+        match ended {
+            Ok(status) => Ok((output, status)),
+            Err(ended) => bail!("{ended:?}: {output}"),
+        }
+    }
+
     /// A program that has begun, and waits for more of its input.
     fn waiting(&self) -> Result<Child> {
         let mut command = Command::new(self.run.project.host_binary("sing"));
@@ -404,18 +422,9 @@ fn in_an_image(machine: &Ordinary<'_>) -> Result<()> {
 /// As a command of the shell it has the exported variables as its environment, and nothing that is
 /// passed to it is a setting.
 fn in_the_shell(machine: &Ordinary<'_>) -> Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(60);
-    let project = &machine.run.project;
-    let programs = [("words".into(), machine.module("words")?)];
     let script = "export A=1 B='x=y'; C=3; words --env=D=4 --\nunset A B; words --dir=x\n";
-    let mode = image::MemoryMode::Guard;
-    let image = image::system_with(project, mode, Some(script), &programs, None)?;
-    let kernel = Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?;
-    let arguments = SCRIPT_ARGUMENTS.map(String::from);
-    let session = Session::start(kernel.launch(Some(&image), &arguments, false)?)?;
-    let (output, ended) = session.finish(Instant::now() + PATIENCE);
-    fs::remove_file(&image)?;
-    ensure!(matches!(ended, Ok(Some(7))), "{ended:?}: {output}");
+    let (output, status) = machine.shell("words", machine.module("words")?, script)?;
+    ensure!(status == Some(7), "{status:?}: {output}");
     for words in ["words\0--env=D=4\0--\0A=1\0B=x=y\0", "words\0--dir=x\0"] {
         let escaped = output.escape_debug();
         ensure!(output.contains(words), "no {words:?} in {escaped}");

@@ -1,4 +1,4 @@
-//! Where records of the kernel's objects lie, and what lies where in them, for a debugger.
+//! Tables for a debugger: where the records of the kernel's objects lie, and what lies where in them.
 //!
 //! A debugger finds the tables by their names, which end in `layout::` and the kind of object, and
 //! reads the records in the machine's memory (`sing gdb`). The kernel itself never reads any of it,

@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sing_sdk::contracts::IpAddress;
+use sing_sdk::net::owner;
 use smoltcp::wire::{self, IpListenEndpoint};
 
 /// An address: IPv4 is ::ffff:a.b.c.d.
@@ -27,14 +28,9 @@ impl Address {
         self.0.to_canonical()
     }
 
-    /// Who has it: of IPv6, whoever has one has the other 2^64 of its network.
-    pub fn owner(self) -> Address {
-        match self.is_v4() {
-            true => self,
-            false => Address(Ipv6Addr::from_bits(
-                self.0.to_bits() & !u128::from(u64::MAX),
-            )),
-        }
+    /// One address for all that its owner has (`sing_sdk::net::owner`).
+    pub fn owner(self) -> IpAddr {
+        owner(self.0.into())
     }
 
     /// As smoltcp has it.

@@ -5,19 +5,19 @@
 //! - An origin that has such connections is not without a socket for a connection or a listener because of them.
 //! - One that makes way is of the address with most of them: who leaves many open cuts his own.
 
-use crate::address::Address;
 use crate::end::At;
 use crate::network::Network;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::net::IpAddr;
 use core::time::Duration;
 use sing_sdk::share::Shares;
 
 /// A connection that nobody has.
 struct Orphan {
     number: u32,
-    remote: Address,
+    owner: IpAddr,
     left: Duration,
 }
 
@@ -42,11 +42,11 @@ impl Network {
         for _ in 0..enough {
             let mut counts = BTreeMap::new();
             for orphan in &orphans {
-                *counts.entry(orphan.remote).or_insert(0) += 1;
+                *counts.entry(orphan.owner).or_insert(0) += 1;
             }
             let numbered = orphans.iter().enumerate();
             let first = numbered.min_by_key(|(_, orphan)| {
-                let count = counts.get(&orphan.remote).copied().unwrap_or(0);
+                let count = counts.get(&orphan.owner).copied().unwrap_or(0);
                 (Reverse(count), orphan.left)
             });
             let Some((at, _)) = first else { break };
@@ -63,7 +63,7 @@ impl Network {
         let orphans = own.filter_map(|(number, stream)| {
             Some(Orphan {
                 number: *number,
-                remote: stream.remote.0.owner(),
+                owner: stream.remote.0.owner(),
                 left: stream.left?,
             })
         });

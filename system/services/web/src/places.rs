@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::net::IpAddr;
 use core::time::Duration;
+use sing_sdk::net::owner;
 
 /// How long one may be quiet before it makes way for somebody who has no fewer, and before it makes way for anybody.
 const QUIET: Duration = Duration::from_millis(500);
@@ -50,7 +51,8 @@ pub enum Use {
 }
 
 impl Use {
-    /// Who makes way, if it can: the least of these. Those whose bytes may be on their way come last.
+    /// The rank of a connection that can make way: the least of all makes way first. One whose bytes may be on their way
+    /// comes after the others.
     fn quiet(self, now: Duration) -> Option<(bool, Duration)> {
         let (since, young) = match self {
             Use::Begins(since) | Use::Waits(since) => (since, FIRST),
@@ -94,14 +96,6 @@ pub struct Places {
     all: Vec<Place>,
 }
 
-/// Who an address is: of IPv6, whoever has one has the other 2^64 of its network.
-fn whose(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(of) => IpAddr::V6((of.to_bits() & !u128::from(u64::MAX)).into()),
-        of => of,
-    }
-}
-
 impl Places {
     /// So many, all free.
     #[must_use]
@@ -122,7 +116,7 @@ impl Places {
         came: Duration,
         now: Duration,
     ) -> (Verdict, Option<usize>) {
-        let from = whose(from);
+        let from = owner(from);
         let own = self.taken().filter(|(_, place)| place.from == from);
         let own = own.count();
         let (mut verdict, mut leaves) = (Verdict::Waits, None);

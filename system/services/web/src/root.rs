@@ -26,17 +26,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How long what was found at the path is taken to be there still. Connections that come at shorter distances find it
 /// out for those behind them.
 const RECENT: Duration = Duration::from_millis(20);
+/// How long a file system that does not tell of changes is not asked by connections for one request.
+const REFUSED: Duration = Duration::from_secs(1);
 /// Directories that are kept open for further connections.
 const LEFT: usize = 4;
-
-impl Watching {
-    /// Closes what nobody has found at the path just now.
-    fn forget_old(&mut self) {
-        if uptime().saturating_sub(self.found) >= RECENT {
-            self.left.clear();
-        }
-    }
-}
 
 enum Which {
     /// It was not asked for: few connections come, and one for one request has no use for it itself.
@@ -72,12 +65,23 @@ struct Watching {
     found: Duration,
     /// When a connection last opened what is there.
     opened: Duration,
+    /// When a connection for one request may ask again, behind one that was refused.
+    again: Duration,
     /// Its directory, as connections that have ended had it open.
     left: Vec<Directory>,
 }
 
+impl Watching {
+    /// Closes the directories that were left, if nobody has found theirs at the path just now.
+    fn forget_old(&mut self) {
+        if uptime().saturating_sub(self.found) >= RECENT {
+            self.left.clear();
+        }
+    }
+}
+
 impl Root {
-    /// What is at the path now.
+    /// Opens the directory that is at the path now.
     pub fn open(server: &Server) -> Result<Root, Error> {
         let opened = uptime();
         Ok(Root {
@@ -98,6 +102,7 @@ impl Watch {
                 said: None,
                 found: Duration::ZERO,
                 opened: Duration::ZERO,
+                again: Duration::ZERO,
                 left: Vec::new(),
             }),
             asking: AtomicBool::new(false),
@@ -117,14 +122,14 @@ impl Watch {
     }
 
     /// A connection has opened what is at the path. If another one has just before, this one asks for the directory's
-    /// numbers, so that later ones can share it.
+    /// numbers, so that later ones can share it; but a file system that has refused that is not asked by each.
     pub fn opened(&self, root: &mut Root) -> Option<Moment> {
         let now = uptime();
-        let before = core::mem::replace(&mut self.watching.lock().opened, now);
-        match now.saturating_sub(before) < RECENT {
-            true => self.moment(root),
-            false => None,
-        }
+        let mut watching = self.watching.lock();
+        let before = core::mem::replace(&mut watching.opened, now);
+        let asks = now.saturating_sub(before) < RECENT && now >= watching.again;
+        drop(watching);
+        asks.then(|| self.moment(root))?
     }
 
     /// A connection has ended: what it had open is kept for others, if there are any. To be called when its place has been
@@ -195,6 +200,7 @@ impl Watch {
     /// them is none.
     fn cannot(&self, error: Error) {
         let mut watching = self.watching.lock();
+        watching.again = uptime() + REFUSED;
         if error != Error::File(FileFault::NotSupported) && watching.said != Some(error) {
             watching.said = Some(error);
             sing_sdk::log!(

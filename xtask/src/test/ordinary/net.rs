@@ -3,12 +3,8 @@
 
 use super::components::{PREVIEW_2, of_rust};
 use super::{Ordinary, free_port, is, says};
-use crate::machine::{Acceleration, Kernel, Machine};
-use crate::run::SCRIPT_ARGUMENTS;
-use crate::system::session::Session;
-use crate::{cargo, image};
+use crate::cargo;
 use anyhow::{Context, Result, bail, ensure};
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
@@ -332,17 +328,10 @@ fn names(program: &Program<'_>) -> Result<()> {
 
 /// As a command of the shell it has the network that the shell's other commands have.
 fn in_the_shell(program: &Program<'_>) -> Result<()> {
-    let project = &program.machine.run.project;
-    let programs = [("net".into(), program.module.clone())];
     let script = "net own\nnet refused 127.0.0.1:9\n";
-    let mode = image::MemoryMode::Guard;
-    let image = image::system_with(project, mode, Some(script), &programs, None)?;
-    let kernel = Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?;
-    let arguments = SCRIPT_ARGUMENTS.map(String::from);
-    let session = Session::start(kernel.launch(Some(&image), &arguments, false)?)?;
-    let (output, ended) = session.finish(Instant::now() + PATIENCE);
-    fs::remove_file(&image)?;
-    ensure!(matches!(ended, Ok(Some(_))), "{ended:?}: {output}");
+    let module = program.module.clone();
+    let (output, status) = program.machine.shell("net", module, script)?;
+    ensure!(status.is_some(), "{output}");
     for said in ["there and back", "Some(ConnectionRefused)"] {
         ensure!(output.contains(said), "no {said:?} in {output}");
     }

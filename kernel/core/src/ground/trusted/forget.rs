@@ -155,7 +155,7 @@ mod tests {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.ends_with("tests") || path.ends_with("tests.rs") || path.ends_with("forget.rs")
-                // What debuggers read never changes.
+                // The tables for debuggers never change.
                 || path.ends_with("layout.rs")
             {
                 continue;
