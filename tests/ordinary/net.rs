@@ -121,9 +121,12 @@ fn many(address: &str) -> io::Result<()> {
 fn killed(address: &str) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(b"now")?;
-    let mut came = Vec::new();
+    let mut came = [0; 4];
+    stream.read_exact(&mut came)?;
+    println!("{}", String::from_utf8_lossy(&came));
+    io::stdout().flush()?;
     // Its end, or that it was reset.
-    let ended = stream.read_to_end(&mut came).map_err(|e| e.kind());
+    let ended = stream.read_to_end(&mut Vec::new()).map_err(|e| e.kind());
     is(
         matches!(ended, Ok(_) | Err(ErrorKind::ConnectionReset)),
         "its end is seen",
@@ -136,7 +139,7 @@ fn killed(address: &str) -> io::Result<()> {
             Err(error) => break error.kind(),
         }
     };
-    println!("{} {error:?}", String::from_utf8_lossy(&came));
+    println!("{error:?}");
     Ok(())
 }
 

@@ -235,12 +235,15 @@ fn listen(program: &Program<'_>) -> Result<()> {
 fn killed(program: &Program<'_>) -> Result<()> {
     let mut server = program.start(&["hold", "127.0.0.1:0"])?;
     let address = server.line()?;
-    let client = program.start(&["killed", &address])?;
+    let mut client = program.start(&["killed", &address])?;
     let taken = server.line()?;
     ensure!(taken == "taken", "{taken}");
+    // Only then it is no matter of time whether the server's bytes have left it.
+    let came = client.line()?;
+    ensure!(came == "came", "{came}");
     server.child.kill()?;
     let said = client.end()?;
-    ensure!(said == "came BrokenPipe\n", "{said}");
+    ensure!(said == "BrokenPipe\n", "{said}");
     Ok(())
 }
 
