@@ -181,6 +181,16 @@
     (if (i32.eq (local.get $p) (i32.sub (call $ends) (i32.const 64))) (then (local.set $n (i32.and (local.get $n) (i32.const 63)))))
     (call $e.xh_write (local.get $h) (local.get $a) (local.get $p) (local.get $n))
     (call $note (i32.const #xh_write) (i32.const 0)))
+;;; xh_alloc_from
+  (func $op.xh_alloc_from
+    (local $n i32) (local $p i32) (local $r i32)
+    (local.set $p (call $pointer))
+    (local.set $n (i32.and (call $rng) (i32.const 0xfff)))
+    (if (i32.eq (local.get $p) (i32.sub (call $ends) (i32.const 64))) (then (local.set $n (i32.and (local.get $n) (i32.const 63)))))
+    (call $say (i32.const #xh_alloc_from) (local.get $p) (local.get $n) (i32.const 0) (i32.const 0))
+    (local.set $r (call $e.xh_alloc_from (local.get $p) (local.get $n) (i32.const 0)))
+    (call $note (i32.const #xh_alloc_from) (local.get $r))
+    (if (i32.gt_s (local.get $r) (i32.const 0)) (then (call $put (i32.const 12) (local.get $r)))))
 ;;; channel_new
   (func $op.channel_new
     (local $p i32) (local $r i32)

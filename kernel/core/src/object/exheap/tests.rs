@@ -198,3 +198,43 @@ fn a_block_has_nothing_of_what_its_memory_was_before() {
     }
     end(both);
 }
+
+#[test]
+fn a_block_of_bytes_has_these_and_nothing_else_to_the_end_of_its_last_page() {
+    let _alone = crate::alone();
+    let both @ [sender, _] = accounts();
+    let (from, source) = block(sender);
+    let words: alloc::vec::Vec<u8> = (0..BLOCK).map(|at| at as u8 | 1).collect();
+    source.block.window().write(0, &words).unwrap();
+    for len in [BLOCK, BLOCK - 100, BLOCK / 2 + 1, BLOCK / 2, 3000, 3, 64] {
+        // What was before is the next piece of this size.
+        assert!(sender.charge(cost(len)));
+        let (before, a) = allocate(len, 0, sender).unwrap();
+        a.block
+            .window()
+            .write(0, &alloc::vec![9; len as usize])
+            .unwrap();
+        free(before);
+        assert!(sender.charge(cost(len)));
+        let (index, a) = allocate_from(&source.block.window(), 7, len.min(BLOCK - 7), 5, sender)
+            .expect("room for a copy");
+        let len = a.len() as usize;
+        assert_eq!(a.ty.load(Relaxed), 5);
+        let piece = match &*a.region().unwrap().memory.lock() {
+            Memory::Piece(piece, _) => *piece,
+            Memory::Own(_) => panic!("{len} bytes are no piece"),
+        };
+        let all = BlockCell::default();
+        all.set(piece);
+        let mut bytes =
+            alloc::vec![0; len.next_multiple_of(PAGE as usize).min(piece.len() as usize)];
+        all.window().read(0, &mut bytes).unwrap();
+        assert_eq!(bytes[..len], words[7..7 + len]);
+        assert!(bytes[len..].iter().all(|byte| *byte == 0), "{len}");
+        free(index);
+    }
+    // Nothing is made of what is not all there.
+    assert!(allocate_from(&source.block.window(), 1, BLOCK, 0, sender).is_none());
+    free(from);
+    end(both);
+}
