@@ -481,7 +481,7 @@ entries! {
     // --- Blocks that have their bytes from the first
 
     /// `(source, len, type)`: an allocation of these bytes of linear memory, 1 byte to 1 GiB; a handle
-    /// of the calling thread. What `xh_alloc` and `xh_write` do, without the zeros in between.
+    /// of the calling thread. What `xh_alloc` and `xh_write` do; up to 128 KiB are not zeroed first.
     XH_ALLOC_FROM = "xh_alloc_from" [IMPORT] (I32, I32, I32) -> I32;
 }
 

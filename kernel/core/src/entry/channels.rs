@@ -17,7 +17,7 @@ use sing_abi::trap::Trap;
 use sing_abi::{MAX_MESSAGE_WORDS, MAX_REGISTER_WORDS};
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
-use sing_runtime::{CtxRef, Instance};
+use sing_runtime::CtxRef;
 
 /// Bits of an operation that name the message.
 const MESSAGE: u32 = 0x7fff;
@@ -246,8 +246,10 @@ const MOST_BYTES: u64 = MAX_MESSAGE_WORDS as u64 * 8;
 #[inline(never)]
 fn make_room(out: u32) -> Result<(), Trap> {
     let sip = caller();
-    let len = sip.with_instance(Instance::memory_len).unwrap_or(0);
-    let room = len.saturating_sub(u64::from(out)).min(MOST_BYTES);
+    let room = sip
+        .called_len()
+        .saturating_sub(u64::from(out))
+        .min(MOST_BYTES);
     if room > 0 {
         sip.memory(out, room)?;
     }

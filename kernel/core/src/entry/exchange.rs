@@ -11,7 +11,7 @@ use crate::object::sip;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_abi::trap::Trap;
-use sing_runtime::{CtxRef, Instance};
+use sing_runtime::CtxRef;
 
 /// Bytes copied between two looks for other runnable threads.
 const PIECE: u32 = 256 << 10;
@@ -44,7 +44,13 @@ extern "C" fn alloc_from(_: CtxRef, from: u32, len: u32, ty: u32) -> i32 {
 }
 
 fn allocate_from(from: u32, len: u32, ty: u32) -> Result<i32, Trap> {
+    if !(1..=MAX_ALLOCATION).contains(&len) {
+        return Ok(status::BAD_ARGUMENT);
+    }
     if len > MAX_COPIED {
+        if u64::from(from) + u64::from(len) > caller().called_len() {
+            return Err(Trap::MemoryOutOfBounds);
+        }
         let handle = allocate(len, ty, None);
         if handle > 0 {
             copy(handle as u32, 0, from, len, true)?;
@@ -306,8 +312,7 @@ fn copy(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), T
 /// thread could free the block, and no memory shrinks.
 #[cold]
 fn copy_long(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), Trap> {
-    let memory = caller().with_instance(Instance::memory_len);
-    if u64::from(at) + u64::from(len) > memory.unwrap_or(0) {
+    if u64::from(at) + u64::from(len) > caller().called_len() {
         return Err(Trap::MemoryOutOfBounds);
     }
     let entry = cpu::current().entry(handle).ok_or(Trap::BadHandle)?;

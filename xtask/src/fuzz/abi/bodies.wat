@@ -186,6 +186,12 @@
     (local $n i32) (local $p i32) (local $r i32)
     (local.set $p (call $pointer))
     (local.set $n (i32.and (call $rng) (i32.const 0xfff)))
+    ;; Now and then one as large as can be made at once, or a byte less or more.
+    (if (i32.eqz (call $below (i32.const 16)))
+      (then
+        (local.set $p (i32.const 0))
+        (local.set $n (i32.add (i32.const 0x1ffff) (call $below (i32.const 3))))))
+    (if (call $wrong) (then (local.set $n (call $edge))))
     (if (i32.eq (local.get $p) (i32.sub (call $ends) (i32.const 64))) (then (local.set $n (i32.and (local.get $n) (i32.const 63)))))
     (call $say (i32.const #xh_alloc_from) (local.get $p) (local.get $n) (i32.const 0) (i32.const 0))
     (local.set $r (call $e.xh_alloc_from (local.get $p) (local.get $n) (i32.const 0)))

@@ -31,6 +31,16 @@ impl Sip {
         Ok(self.memory.window())
     }
 
+    /// Bytes of the memory that kernel calls refer to, whether accessible already or not.
+    pub(crate) fn called_len(&self) -> u64 {
+        let further = self.memory.called().checked_sub(1);
+        let len = self.with_instance(|instance| match further {
+            None => Some(instance.memory_len()),
+            Some(i) => instance.further_memory(i as usize).map(|(_, len)| len),
+        });
+        len.flatten().unwrap_or(0)
+    }
+
     /// Whether the memory that kernel calls refer to is accessible up to `end`.
     #[inline(always)]
     pub(crate) fn has_committed(&self, end: u64) -> bool {
