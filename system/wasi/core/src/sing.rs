@@ -134,6 +134,14 @@ impl<M: Memory> Host for Sing<M> {
         }
     }
 
+    fn peek(&self, block: &Vector<u8>, at: usize, out: &mut [u8]) {
+        block.block().read(at, out);
+    }
+
+    fn fill(&mut self, block: &mut Vector<u8>, bytes: &[u8]) {
+        block.block_mut().write(0, bytes);
+    }
+
     fn part(&mut self, block: &Vector<u8>, from: usize, len: usize) -> Result<Vector<u8>> {
         let mut part = self.block(len)?;
         for done in (0..len).step_by(BOUNCE) {

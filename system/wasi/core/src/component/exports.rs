@@ -58,10 +58,10 @@ macro_rules! component_exports {
                 $crate::component::running::call("wasi:io/streams#[method]output-stream.blocking-write-and-flush", |component| component.write(a, b, c, true, d))
             }
             "wasi:io/streams#[method]output-stream.flush" fn p2_io_streams_output_stream_flush(a: u32, b: u32) {
-                $crate::component::running::call("wasi:io/streams#[method]output-stream.flush", |component| component.flush(a, b))
+                $crate::component::running::call("wasi:io/streams#[method]output-stream.flush", |component| component.flush(a, false, b))
             }
             "wasi:io/streams#[method]output-stream.blocking-flush" fn p2_io_streams_output_stream_blocking_flush(a: u32, b: u32) {
-                $crate::component::running::call("wasi:io/streams#[method]output-stream.blocking-flush", |component| component.flush(a, b))
+                $crate::component::running::call("wasi:io/streams#[method]output-stream.blocking-flush", |component| component.flush(a, true, b))
             }
             "wasi:io/streams#[method]output-stream.subscribe" fn p2_io_streams_output_stream_subscribe(a: u32) -> u32 {
                 $crate::component::running::call("wasi:io/streams#[method]output-stream.subscribe", |component| component.subscribe_output(a))

@@ -172,6 +172,14 @@ impl Host for Fake {
         self.memory[to as usize..][..len].copy_from_slice(&block[at..at + len]);
     }
 
+    fn peek(&self, block: &Vec<u8>, at: usize, out: &mut [u8]) {
+        out.copy_from_slice(&block[at..][..out.len()]);
+    }
+
+    fn fill(&mut self, block: &mut Vec<u8>, bytes: &[u8]) {
+        block[..bytes.len()].copy_from_slice(bytes);
+    }
+
     fn part(&mut self, block: &Vec<u8>, from: usize, len: usize) -> Result<Vec<u8>> {
         Ok(block[from..from + len].to_vec())
     }

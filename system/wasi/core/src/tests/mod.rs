@@ -1,5 +1,6 @@
 //! The calls, on a host in memory: what they do, and the errors that programs get.
 
+mod component_http;
 mod component_sockets;
 mod component_udp;
 mod components;
