@@ -401,19 +401,11 @@ impl<H: Room> Component<H> {
     /// For what breaks the canonical ABI.
     pub fn flush(&mut self, stream: u32, waits: bool, out: u32) -> Outcome {
         let output = *self.table.output(stream)?;
-        let flushed = self.flush_to(output, waits)?;
-        self.written(out, flushed)
-    }
-
-    fn flush_to(
-        &mut self,
-        output: Output,
-        waits: bool,
-    ) -> Outcome<core::result::Result<(), Fault>> {
-        Ok(match output.to {
+        let flushed = match output.to {
             To::Request => self.flush_body(output.fd, waits)?.map_err(Fault::from),
             _ => Ok(()),
-        })
+        };
+        self.written(out, flushed)
     }
 
     /// `[method]output-stream.subscribe`.
