@@ -50,8 +50,13 @@ impl Outgoing {
         let authority = self.authority.unwrap_or_default();
         let named = server(&authority, PORT).filter(|(host, _)| host.len() <= LONGEST);
         let (host, port) = named.ok_or(Case::RequestUriInvalid)?;
-        sing_http::content_length(&self.fields.list).map_err(|_| Case::ProtocolError)?;
+        let said = sing_http::content_length(&self.fields.list);
+        let said = said.map_err(|_| Case::ProtocolError)?;
+        if self.client.is_none() && said.is_some_and(|bytes| bytes > 0) {
+            return Err(Why::bytes(Case::RequestBodySize, 0));
+        }
         Ok(Asked {
+            said,
             host: host.into(),
             port,
             limits: Limits::of(options),
@@ -126,16 +131,16 @@ impl<H: Room> Component<H> {
             times = *self.table.request_options(options)?;
             self.table.take(options)?;
         }
-        let Resource::OutgoingRequest(mut of) = self.table.take(request)? else {
+        let Resource::OutgoingRequest(of) = self.table.take(request)? else {
             return Err("passes no outgoing-request".into());
         };
-        let client = of.client.take();
+        let client = of.client;
         let permitted = self.wasi.host.net().map(drop);
         let asked = match permitted {
             Some(()) => of.asked(times),
             None => Err(Case::RequestDenied.into()),
         };
-        match asked.and_then(|asked| Ok((self.placed(client)?, asked))) {
+        match asked.and_then(|asked| Ok((self.placed(client, asked.said)?, asked))) {
             Ok((fd, asked)) => {
                 let (host, client) = self.client(fd)?;
                 client.begin(host, asked);
@@ -157,11 +162,11 @@ impl<H: Room> Component<H> {
     }
 
     /// The descriptor of a request that is sent, which its future holds.
-    fn placed(&mut self, client: Option<u32>) -> Result<u32, Why> {
+    fn placed(&mut self, client: Option<u32>, said: Option<u64>) -> Result<u32, Why> {
         if let Some(fd) = client {
             return Ok(fd);
         }
-        let made = self.add_client(Client::new(None));
+        let made = self.add_client(Client::new(said));
         made.ok_or_else(|| Case::ConnectionLimitReached.into())
     }
 

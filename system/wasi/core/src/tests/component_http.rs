@@ -94,8 +94,8 @@ fn what_is_no_answer_is_told() {
     }
     let mut world = networked();
     let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
-    for _ in 0..70 {
-        server.sends(&"x".repeat(1000));
+    for _ in 0..2 {
+        server.sends(&"x".repeat(40_000));
     }
     let (case, size) = awaited(&mut world, future).unwrap_err();
     assert_eq!((case, size), (26, With::Size(65536)));
@@ -146,6 +146,20 @@ fn each_wait_has_an_end() {
     server.sends("HTTP/1.1 200 OK\r\n");
     is(awaited(&mut world, future), Case::ConnectionReadTimeout);
     assert!(!server.is_open());
+    // Nor does a head that comes byte by byte.
+    let server = Server::connected(&mut world);
+    let future = times(&mut world, "GET http 10.0.0.1 /", 1);
+    let pollable = world.future_subscribe(future).unwrap();
+    for byte in ["H", "T", "T", "P"] {
+        assert_eq!(answer(&mut world, future), None, "{byte}");
+        assert_eq!(world.ready(pollable), Ok(0));
+        world.wasi.host().now += SECOND * 3 / 10;
+        server.sends(byte);
+    }
+    is(
+        answer(&mut world, future).unwrap(),
+        Case::ConnectionReadTimeout,
+    );
     let server = Server::connected(&mut world);
     let future = times(&mut world, "GET http 10.0.0.1 /", 2);
     server.sends("HTTP/1.1 200 OK\r\n\r\nsome");

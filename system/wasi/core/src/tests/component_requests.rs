@@ -105,6 +105,17 @@ fn a_length_that_was_said_is_kept_to() {
         is(awaited(&mut world, future), Case::RequestBodySize);
         assert!(!server.is_open());
     }
+    // Without a body there is none to say a length of.
+    for (said, refused) in [("0", false), ("5", true)] {
+        let server = Server::connected(&mut world);
+        let fields = [("content-length", said)];
+        let request = request(&mut world, "POST http 10.0.0.1 /", &fields);
+        let sent = handle(&mut world, request);
+        match refused {
+            true => assert_eq!(sent, Err((17, With::Bytes(0)))),
+            false => assert_eq!(server.got().matches("content-length: 0").count(), 1),
+        }
+    }
     let wrong = [("content-length", "five")];
     let request = request(&mut world, "POST http 10.0.0.1 /", &wrong);
     world.outgoing_body(request, OUT).unwrap();
@@ -140,6 +151,8 @@ fn what_is_no_request_is_refused_at_once() {
     }
     assert!(net(&mut world).begun.is_empty() && net(&mut world).asked.is_empty());
     let request = request(&mut world, "OPTIONS http 10.0.0.1 *", &[]);
+    let (at, len) = put(&mut world, DATA, b"a,b");
+    assert_eq!(world.outgoing_set_method(request, 9, at, len), Ok(1));
     assert!(handle(&mut world, request).is_ok());
 }
 

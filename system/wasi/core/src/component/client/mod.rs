@@ -69,6 +69,8 @@ enum Stage<H: Host> {
 /// A request that was handed over.
 pub(crate) struct Asked {
     pub request: Request,
+    /// What its fields say of its body's length.
+    pub said: Option<u64>,
     /// The server: an address, or a name that is looked up.
     pub host: Box<str>,
     pub port: u16,
@@ -223,11 +225,14 @@ impl<H: Host> Client<H> {
                     return true;
                 }
                 if self.receiving.is_ready() && source.is_ready() {
-                    self.since = host.monotonic();
                     let done = match source.receive() {
                         Some((block, len)) => self.receiving.take(host, block, len),
                         None => self.receiving.close(),
                     };
+                    // The time to the head is for all of it.
+                    if self.receiving.has_head() {
+                        self.since = host.monotonic();
+                    }
                     if let Err(why) = done {
                         self.fail(why);
                     }

@@ -80,6 +80,9 @@ impl<B> Receiving<B> {
     }
 
     pub fn take_head(&mut self) -> Option<Result<Head, Why>> {
+        if let Told::Nothing = self.told {
+            return None;
+        }
         match core::mem::replace(&mut self.told, Told::All) {
             Told::Head(head) => Some(Ok(head)),
             Told::Failed(why) => Some(Err(why)),
