@@ -50,7 +50,7 @@ class Handler(socketserver.StreamRequestHandler):
     def chunks(self, _lines, _query):
         self.say("HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\nTransfer-Encoding: chunked\nTrailer: X-Sum\n\n5\nhel")
         time.sleep(0.05)
-        self.say("lo\n7;x=y\n, chunks\n0\nX-Sum: 9\n\n")
+        self.say("lo\n8;x=y\n, chunks\n0\nX-Sum: 9\n\n")
 
     def until_closed(self, _lines, _query):
         self.say("HTTP/1.0 200 OK\n\nall of it")
