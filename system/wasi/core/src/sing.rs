@@ -50,12 +50,6 @@ impl Memory for Merged {
     }
 }
 
-impl crate::component::Room for Sing<Merged> {
-    fn room(&mut self, alignment: u32, len: u32) -> u32 {
-        sing_sdk::program::realloc(0, 0, alignment, len)
-    }
-}
-
 /// This system.
 pub struct Sing<M> {
     /// The program's memory.
@@ -81,6 +75,18 @@ impl<M> Sing<M> {
             chance,
             network: None,
             bounce: vec![0; BOUNCE].into(),
+        }
+    }
+}
+
+impl Sing<Merged> {
+    /// One that has nothing, and takes another's place for a while.
+    pub(crate) fn nothing() -> Self {
+        Sing {
+            memory: Merged,
+            chance: None,
+            network: None,
+            bounce: Box::default(),
         }
     }
 }

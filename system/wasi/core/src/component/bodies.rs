@@ -54,7 +54,7 @@ impl<H: Room> Component<H> {
         }
         let (host, client) = self.client(fd)?;
         let written = client.write(host, block, len);
-        client.step(host, false);
+        host.step(client, false);
         Ok(written)
     }
 
@@ -63,7 +63,7 @@ impl<H: Room> Component<H> {
         let (host, client) = self.client(fd)?;
         // What was not handed over goes out with the rest.
         if client.is_sent() {
-            client.step(host, true);
+            host.step(client, true);
         }
         loop {
             let client = self.step(fd)?;
@@ -85,7 +85,7 @@ impl<H: Room> Component<H> {
     ) -> Outcome<Result<(), Why>> {
         let (host, client) = self.client(fd)?;
         let ended = client.finish(trailers);
-        client.step(host, false);
+        host.step(client, false);
         self.release(fd);
         Ok(ended)
     }

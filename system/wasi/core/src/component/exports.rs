@@ -12,6 +12,9 @@ macro_rules! component_exports {
         $crate::exports!($end, $crate::component::running::call_preview1);
         $crate::network_exports!();
         ::sing_sdk::exports! {
+            "program#go-on" fn p2_go_on() {
+                $crate::component::running::go_on()
+            }
             "resource-drop" fn p2_resource_drop(a: u32) {
                 $crate::component::running::call("[resource-drop]", |component| component.resource_drop(a))
             }

@@ -16,7 +16,7 @@
 //! - There are at most [`RESOURCES`] resources, and their texts have at most [`TEXT`] bytes.
 
 mod bodies;
-mod client;
+pub(crate) mod client;
 mod clocks;
 pub mod exports;
 mod fields;
@@ -65,6 +65,11 @@ impl From<&'static str> for Trap {
 pub trait Room: Host {
     /// The address that the program's `cabi_realloc` says; it may be any.
     fn room(&mut self, alignment: u32, len: u32) -> u32;
+    /// Does for a request to others what can be done without waiting ([`client::Client::step`]). Whoever does not call
+    /// that straight keeps it out of programs that send none.
+    fn step(&mut self, client: &mut client::Client<Self>, waits: bool)
+    where
+        Self: Sized;
 }
 
 /// A component's world.

@@ -94,7 +94,7 @@ impl<H: Room> Component<H> {
     /// Does for a request what can be done without waiting.
     pub(super) fn step(&mut self, fd: u32) -> Outcome<&mut Client<H>> {
         let (host, client) = self.client(fd)?;
-        client.step(host, false);
+        host.step(client, false);
         Ok(client)
     }
 
@@ -103,7 +103,7 @@ impl<H: Room> Component<H> {
         for at in 0..self.clients.len() {
             // One whose descriptor was closed by preview 1 says so when it is used.
             if let Ok((host, client)) = self.client(self.clients[at]) {
-                client.step(host, true);
+                host.step(client, true);
             }
         }
     }
@@ -144,7 +144,7 @@ impl<H: Room> Component<H> {
             Ok((fd, asked)) => {
                 let (host, client) = self.client(fd)?;
                 client.begin(host, asked);
-                client.step(host, false);
+                host.step(client, false);
                 let told = false;
                 let future = self.table.add(Resource::Future { fd, told })?;
                 self.put(out, &[0])?;
@@ -199,7 +199,7 @@ impl<H: Room> Component<H> {
             return self.put_at(out, 8, &[1]);
         }
         let (host, client) = self.client(fd)?;
-        client.step(host, true);
+        host.step(client, true);
         let Some(head) = client.take_head() else {
             return self.put(out, &[0]);
         };

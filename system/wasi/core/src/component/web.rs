@@ -197,8 +197,7 @@ impl<H: Room> Component<H> {
         let fd = self.is_client(of).then_some(of);
         if let Some(fd) = fd {
             self.hold(fd);
-            let (host, client) = self.client(fd)?;
-            client.drain(host);
+            self.client(fd)?.1.drain();
         }
         self.resource_drop(body)?;
         self.table.add(Resource::Trailers { fd, asked: false })

@@ -2,6 +2,7 @@
 
 use super::disk::{Directory, File};
 use super::fake_net::Net;
+use crate::component::client::Client;
 use crate::errno::{Errno, Result};
 use crate::host::{self, Host};
 use crate::net::Waited;
@@ -127,6 +128,10 @@ impl crate::component::Room for Fake {
         let at = self.next_room.next_multiple_of(alignment.max(8));
         self.next_room = at.saturating_add(len);
         at
+    }
+
+    fn step(&mut self, client: &mut Client<Fake>, waits: bool) {
+        client.step(self, waits);
     }
 }
 

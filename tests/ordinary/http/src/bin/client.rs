@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         ["post", url, text] => wstd::runtime::block_on(post(url, text)),
         ["large", url] => wstd::runtime::block_on(large(url)),
         ["many", url] => wstd::runtime::block_on(many(url)),
-        ["why", url] => why(url),
+        ["why", url] => why(url, SECOND),
         ["dropped", url] => dropped(url),
         _ => Err("no such way".into()),
     };
@@ -119,14 +119,14 @@ fn request(url: &str) -> Result<OutgoingRequest, &'static str> {
     Ok(request)
 }
 
-/// Writes where a request fails, why, and what came before.
-fn why(url: &str) -> Done {
+/// Writes where a request fails for which each wait may take so long, why, and what came before.
+fn why(url: &str, time: u64) -> Done {
     let options = RequestOptions::new();
-    let second = Some(SECOND);
+    let time = Some(time);
     let set = options
-        .set_connect_timeout(second)
-        .and_then(|()| options.set_first_byte_timeout(second))
-        .and_then(|()| options.set_between_bytes_timeout(second));
+        .set_connect_timeout(time)
+        .and_then(|()| options.set_first_byte_timeout(time))
+        .and_then(|()| options.set_between_bytes_timeout(time));
     set.map_err(|()| "the times")?;
     let future = match handle(request(url)?, Some(options)) {
         Ok(future) => future,
@@ -172,12 +172,13 @@ fn told(place: &str, error: &ErrorCode) -> Done {
 
 /// Gives requests up before their answers come: more than there are descriptors.
 fn dropped(url: &str) -> Done {
-    for number in 0..1500 {
+    for number in 0..1100 {
         let future = handle(request(url)?, None)?;
         if number % 100 == 0 {
             let pollable = future.subscribe();
             let _ = pollable.ready();
         }
     }
-    why(&url.replace("/slow", "/text"))
+    // Its server takes a while to notice.
+    why(&url.replace("/slow", "/text"), 60 * SECOND)
 }

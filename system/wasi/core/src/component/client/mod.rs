@@ -45,7 +45,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub fn of(options: [Option<u64>; 3]) -> Limits {
+    pub(crate) fn of(options: [Option<u64>; 3]) -> Limits {
         let [connect, first, between] = options.map(|time| time.unwrap_or(PATIENCE));
         Limits {
             connect,
@@ -78,7 +78,7 @@ pub(crate) struct Asked {
 }
 
 /// A request, and its answer.
-pub(crate) struct Client<H: Host> {
+pub struct Client<H: Host> {
     stage: Stage<H>,
     /// The addresses that have not been tried, the next one last.
     addresses: Vec<IpAddr>,
@@ -92,7 +92,7 @@ pub(crate) struct Client<H: Host> {
 
 impl<H: Host> Client<H> {
     /// One whose request has not been handed over; its body, if the program has it, can be written.
-    pub fn new(length: Option<u64>) -> Client<H> {
+    pub(crate) fn new(length: Option<u64>) -> Client<H> {
         Client {
             stage: Stage::Unsent,
             addresses: Vec::new(),
@@ -105,12 +105,12 @@ impl<H: Host> Client<H> {
     }
 
     /// The program has the request's body.
-    pub fn give_body(&mut self) {
+    pub(crate) fn give_body(&mut self) {
         self.sending.give();
     }
 
     /// Begins to ask.
-    pub fn begin(&mut self, host: &mut H, asked: Asked) {
+    pub(crate) fn begin(&mut self, host: &mut H, asked: Asked) {
         self.receiving.begin(&asked.request.method);
         self.sending.begin(asked.request);
         (self.port, self.limits) = (asked.port, asked.limits);
@@ -128,14 +128,14 @@ impl<H: Host> Client<H> {
     }
 
     /// Ends it: the answer, and what is written of the request, have failed for this reason, if they have not ended.
-    pub fn fail(&mut self, why: Why) {
+    pub(crate) fn fail(&mut self, why: Why) {
         self.stage = Stage::Over;
         self.sending.stop(&why);
         self.receiving.fail(why);
     }
 
     /// Nobody waits for the answer any more.
-    pub fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         self.fail(Case::ConnectionTerminated.into());
     }
 
@@ -156,7 +156,7 @@ impl<H: Host> Client<H> {
 
     /// Does what can be done without waiting. When the program `waits`, or asks for something to be sent, the head goes
     /// out even if it is not known yet how long the body will be.
-    pub fn step(&mut self, host: &mut H, waits: bool) {
+    pub(crate) fn step(&mut self, host: &mut H, waits: bool) {
         self.sending.hasten(waits);
         for _ in 0..TURNS {
             if !self.turn(host) {
@@ -224,6 +224,12 @@ impl<H: Host> Client<H> {
                     }
                     return true;
                 }
+                if self.receiving.is_raw() {
+                    if let Err(why) = self.receiving.digest(host) {
+                        self.fail(why);
+                    }
+                    return true;
+                }
                 if self.receiving.is_ready() && source.is_ready() {
                     let done = match source.receive() {
                         Some((block, len)) => self.receiving.take(host, block, len),
@@ -245,7 +251,7 @@ impl<H: Host> Client<H> {
     }
 
     /// When it is given up, if nothing comes; `None` while the program itself is waited for.
-    pub fn deadline(&self) -> Option<u64> {
+    pub(crate) fn deadline(&self) -> Option<u64> {
         let time = match self.stage {
             Stage::Unsent | Stage::Over => return None,
             Stage::Looking(_) | Stage::Connecting(_) => self.limits.connect,
@@ -273,17 +279,17 @@ impl<H: Host> Client<H> {
     }
 
     /// Whether it was handed over.
-    pub const fn is_sent(&self) -> bool {
+    pub(crate) const fn is_sent(&self) -> bool {
         !matches!(self.stage, Stage::Unsent)
     }
 
     /// Whether it waits for others.
-    pub fn is_under_way(&self) -> bool {
+    pub(crate) fn is_under_way(&self) -> bool {
         self.waited().is_some() || self.source().is_some() || self.sink().is_some()
     }
 
     /// What to wait for until a step may do something.
-    pub fn waited(&self) -> Option<Waited<'_, H::Net>> {
+    pub(crate) fn waited(&self) -> Option<Waited<'_, H::Net>> {
         match &self.stage {
             Stage::Looking(lookup) => Some(Waited::Lookup(lookup)),
             Stage::Connecting(connecting) => Some(Waited::Connecting(connecting)),
@@ -291,14 +297,14 @@ impl<H: Host> Client<H> {
         }
     }
 
-    pub fn source(&self) -> Option<&H::Source> {
+    pub(crate) fn source(&self) -> Option<&H::Source> {
         match &self.stage {
             Stage::Open(source, _) if self.receiving.is_ready() => Some(source),
             _ => None,
         }
     }
 
-    pub fn sink(&self) -> Option<&H::Sink> {
+    pub(crate) fn sink(&self) -> Option<&H::Sink> {
         match &self.stage {
             Stage::Open(_, sink) if self.sending.is_ready() => Some(sink),
             _ => None,
@@ -306,54 +312,50 @@ impl<H: Host> Client<H> {
     }
 
     /// Whether the answer's head is there, or why there is none.
-    pub fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         self.receiving.is_answered()
     }
 
     /// Takes the answer's head; `None` if it has been taken.
-    pub fn take_head(&mut self) -> Option<Result<Head, Why>> {
+    pub(crate) fn take_head(&mut self) -> Option<Result<Head, Why>> {
         self.receiving.take_head()
     }
 
     /// Whether there is content to read, or its end, or a reason why there is none.
-    pub fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         self.receiving.has_come()
     }
 
     /// A block of the answer's body, at most so many bytes of it. It is given back with what was used
     /// ([`Client::used`]).
-    pub fn content(&mut self, most: usize) -> Result<Come<H::Block>, Why> {
+    pub(crate) fn content(&mut self, most: usize) -> Result<Come<H::Block>, Why> {
         self.receiving.content(most)
     }
 
     /// Gives a block back of which so many bytes were used.
-    pub fn used(&mut self, host: &mut H, block: H::Block, count: usize) {
+    pub(crate) fn used(&mut self, host: &H, block: H::Block, count: usize) {
         // Only what is read can be waited for: the time begins now.
         self.since = host.monotonic();
-        if let Err(why) = self.receiving.used(host, block, count) {
-            self.fail(why);
-        }
+        self.receiving.used(block, count);
     }
 
     /// What more comes of the body is dropped.
-    pub fn drain(&mut self, host: &mut H) {
-        if let Err(why) = self.receiving.drain(host) {
-            self.fail(why);
-        }
+    pub(crate) const fn drain(&mut self) {
+        self.receiving.drain();
     }
 
     /// What came behind the body, at its end; `None` before.
-    pub fn trailers(&mut self) -> Option<Result<Vec<Field>, Why>> {
+    pub(crate) fn trailers(&mut self) -> Option<Result<Vec<Field>, Why>> {
         self.receiving.trailers()
     }
 
     /// How many bytes of the body may be written.
-    pub fn room(&self) -> Result<u64, Why> {
+    pub(crate) fn room(&self) -> Result<u64, Why> {
         self.sending.room()
     }
 
     /// Takes a block of the body, for which there is room.
-    pub fn write(&mut self, host: &mut H, block: H::Block, len: usize) -> Result<(), Why> {
+    pub(crate) fn write(&mut self, host: &mut H, block: H::Block, len: usize) -> Result<(), Why> {
         let written = self.sending.write(host, block, len);
         if let Err(why) = &written {
             self.fail(why.clone());
@@ -362,12 +364,12 @@ impl<H: Host> Client<H> {
     }
 
     /// Whether all that was written has gone to the network, or has nowhere to go.
-    pub fn is_flushed(&self) -> bool {
+    pub(crate) fn is_flushed(&self) -> bool {
         self.sending.is_flushed()
     }
 
     /// The body is whole.
-    pub fn finish(&mut self, trailers: Vec<Field>) -> Result<(), Why> {
+    pub(crate) fn finish(&mut self, trailers: Vec<Field>) -> Result<(), Why> {
         let finished = self.sending.finish(trailers);
         if let Err(why) = &finished {
             self.fail(why.clone());

@@ -68,7 +68,7 @@ impl<B> Receiving<B> {
 
     /// Whether the next block is wanted.
     pub fn is_ready(&self) -> bool {
-        self.rest.is_none() && !self.has_ended()
+        self.rest.is_none() && self.lent.is_none() && !self.has_ended()
     }
 
     pub const fn has_head(&self) -> bool {
@@ -125,7 +125,7 @@ impl<B> Receiving<B> {
     }
 
     /// Reads on to the next content, which is the program's, as far as something has come.
-    fn digest<H: Host<Block = B>>(&mut self, host: &mut H) -> Result<(), Why> {
+    pub fn digest<H: Host<Block = B>>(&mut self, host: &mut H) -> Result<(), Why> {
         while let Some(rest) = &mut self.rest {
             let left = rest.len - rest.used;
             let next = self.body.as_ref().map(Body::next);
@@ -164,7 +164,7 @@ impl<B> Receiving<B> {
     }
 
     pub fn has_come(&self) -> bool {
-        self.rest.is_some() && self.body.is_some() || self.has_ended()
+        self.rest.is_some() && self.body.is_some() && !self.is_raw() || self.has_ended()
     }
 
     pub fn content(&mut self, most: usize) -> Result<Come<B>, Why> {
@@ -184,24 +184,23 @@ impl<B> Receiving<B> {
         Ok(Come::Content(block, used, count as usize))
     }
 
-    pub fn used<H: Host<Block = B>>(
-        &mut self,
-        host: &mut H,
-        block: B,
-        count: usize,
-    ) -> Result<(), Why> {
-        let (Some((used, len)), Some(body)) = (self.lent.take(), &mut self.body) else {
-            return Ok(());
-        };
-        body.take(count as u64);
-        let used = used + count;
-        self.rest = Some(Rest { block, used, len });
-        self.digest(host)
+    pub fn used(&mut self, block: B, count: usize) {
+        if let (Some((used, len)), Some(body)) = (self.lent.take(), &mut self.body) {
+            body.take(count as u64);
+            let used = used + count;
+            // What is left is content, or for the next step to read.
+            self.rest = (used < len).then_some(Rest { block, used, len });
+        }
     }
 
-    pub fn drain<H: Host<Block = B>>(&mut self, host: &mut H) -> Result<(), Why> {
+    pub const fn drain(&mut self) {
         self.drains = true;
-        self.digest(host)
+    }
+
+    /// Whether what has come is to be read on before the program has more of it.
+    pub fn is_raw(&self) -> bool {
+        let content = self.body.as_ref().map(Body::next);
+        self.rest.is_some() && (self.drains || !matches!(content, Some(Next::Content(_))))
     }
 
     pub fn trailers(&mut self) -> Option<Result<Vec<Field>, Why>> {
