@@ -183,10 +183,7 @@ fn what_has_no_end_is_cut_off() {
     let at_once = |text: &str| read("GET", std::iter::once(text.as_bytes())).err();
     let long = format!("HTTP/1.1 200 OK\r\nA: {}", "b".repeat(HEAD));
     assert_eq!(at_once(&long), Some(Fault::HeadTooLong));
-    let lines = format!(
-        "HTTP/1.1 200 OK\r\n{}\r\n",
-        "A: b\r\n".repeat(FIELDS + 1)
-    );
+    let lines = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(FIELDS + 1));
     assert_eq!(at_once(&lines), Some(Fault::HeadTooLong));
     let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(INTERIM + 1);
     assert_eq!(at_once(&interim), Some(Fault::NoFinal));

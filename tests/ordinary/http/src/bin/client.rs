@@ -136,7 +136,11 @@ fn why(url: &str, time: u64) -> Done {
         return Err("an answer without a wait".into());
     }
     future.subscribe().block();
-    let answer = match future.get().ok_or("no answer")?.map_err(|()| "told before")? {
+    let answer = match future
+        .get()
+        .ok_or("no answer")?
+        .map_err(|()| "told before")?
+    {
         Ok(answer) => answer,
         Err(error) => return told("no answer", &error),
     };
@@ -158,7 +162,10 @@ fn why(url: &str, time: u64) -> Done {
     drop(stream);
     let trailers = IncomingBody::finish(body);
     trailers.subscribe().block();
-    let trailers = trailers.get().ok_or("no trailers")?.map_err(|()| "told before")?;
+    let trailers = trailers
+        .get()
+        .ok_or("no trailers")?
+        .map_err(|()| "told before")?;
     for (name, value) in trailers?.iter().flat_map(Fields::entries) {
         println!("{name}: {}", String::from_utf8_lossy(&value));
     }
