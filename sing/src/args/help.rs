@@ -73,9 +73,9 @@ line and the body. What it writes on standard error is in the log, which is that
 costs its request, which is answered by 500 and a name that the log explains.
 --port: the port; without it 8080, or another one if that is taken. --dir, --env: as for `sing run`. --net: as there, for
 a component, which can then ask others by wasi:http/outgoing-handler, too; what listens does so at the loopback all
-the same. --memory: the most of one process (64M); --deadline: the time for one request (30s; also 500ms); --at-once: the most processes (16, up to
-48); --body: the most bytes of a request's body (64M). Ctrl-C has the requests under way answered first, for five
-seconds at most; the second one ends at once.",
+the same. --memory: the most of one process (64M); --deadline: the time for one request (30s; also 500ms); --at-once:
+the most processes (16, up to 48); --body: the most bytes of a request's body (64M). Ctrl-C has the requests under way
+answered first, for five seconds at most; the second one ends at once.",
     },
     About {
         name: "test",
