@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(complete("sing bu", 1), "build\n");
         assert_eq!(complete("sing build --j", 2), "--json\n");
         assert_eq!(complete("sing compile --no-c", 2), "--no-cache\n");
+        assert_eq!(complete("sing serve --n", 2), "--net --no-cache\n");
         assert_eq!(complete("sing inspect --me", 2), "--memory\n");
         assert_eq!(complete("sing inspect --un", 2), "--unreached\n");
         assert_eq!(complete("sing check sys", 2), "system\n");

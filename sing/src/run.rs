@@ -119,7 +119,8 @@ impl Request {
         Ok(())
     }
 
-    /// Lets a component use the network: all that the user of this machine reaches, or these ranges of addresses.
+    /// Takes the option `--net[=RANGE,...]` of all commands that run a component: it may use the network, all that the
+    /// user of this machine reaches, or these ranges of addresses.
     pub fn set_network(&mut self, ranges: Option<&str>) -> Result<(), String> {
         let network = match ranges {
             Some(ranges) => format!("host,{ranges}"),
@@ -134,8 +135,8 @@ impl Request {
         }
     }
 
-    /// That a program for which there is to be a network can use it.
-    fn can_use_network(&self) -> Result<(), String> {
+    /// That a program for which there is to be a network can use it, for `sing COMMAND`.
+    fn can_use_network(&self, command: &str) -> Result<(), String> {
         // Reading the module says why it cannot be read; and to open a pipe would wait for its writer.
         let is_file = std::fs::metadata(&self.file).is_ok_and(|about| about.is_file());
         if self.network.is_none() || !is_file {
@@ -147,9 +148,12 @@ impl Request {
             return Ok(());
         }
         Err(format!(
-            "--net: {} is no component, and only a component (WASI 0.2) makes sockets; a module is given those that \
-             listen, by --tcplisten ADDRESS:PORT",
-            name_of(&self.file)
+            "--net: {} is no component, and only a component (WASI 0.2) makes sockets{}",
+            name_of(&self.file),
+            match command {
+                "run" => "; a module is given those that listen, by --tcplisten ADDRESS:PORT",
+                _ => "",
+            }
         ))
     }
 
@@ -196,7 +200,7 @@ impl Request {
 /// Runs the program, in this process: it ends with the program's status.
 pub fn run(request: &Request) -> Result<u8, String> {
     request.is_there("run")?;
-    request.can_use_network()?;
+    request.can_use_network("run")?;
     let of = match (&request.network, request.listening.as_slice()) {
         (None, []) => Use::Run,
         _ => Use::Listen,

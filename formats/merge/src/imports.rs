@@ -6,7 +6,7 @@
 use crate::component::Wanted;
 use crate::parts::Parts;
 use crate::program::Program;
-use crate::stubs::Stub;
+use crate::stubs::{SENDS, Stub};
 use crate::{Error, PROGRAM, UNSTABLE, WASI, interfaces};
 use sing_image::shown::Shown;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +64,17 @@ fn any(wasm: &[u8], is_such: impl Fn(&str) -> bool) -> bool {
 /// Whether an import is a function.
 pub(crate) fn is_function(import: &wp::Import<'_>) -> bool {
     matches!(import.ty, wp::TypeRef::Func(_) | wp::TypeRef::FuncExact(_))
+}
+
+/// Whether a program can send requests of HTTP.
+pub(crate) fn sends(program: &Program<'_>) -> bool {
+    program.wanted.iter().any(|wanted| match wanted {
+        Wanted::Interface(interface, name) => {
+            let plain = interface.split('@').next();
+            (plain, name.as_ref()) == (Some(SENDS.0), SENDS.1)
+        }
+        _ => false,
+    })
 }
 
 /// For each function that the program imports, the number of the adapter's function; or what the
@@ -248,7 +259,9 @@ fn one_of_adapter(adapter: &Parts<'_>, import: &wp::Import<'_>) -> Result<Adapte
         return Ok(AdapterImport::Kept);
     }
     let Some(stub) = Stub::find(import.name) else {
-        return fail("there are read, write, size, start, run, handle and realloc of a program");
+        return fail(
+            "there are read, write, size, start, run, handle, realloc and go_on of a program",
+        );
     };
     if adapter.type_of(ty) != Some(&stub.wanted()) {
         return fail(&format!("must be imported as {}", stub.wanted()));

@@ -11,7 +11,7 @@ use crate::program::Program;
 use crate::renumber::Renumber;
 use crate::sections::Sections;
 use crate::segments;
-use crate::stubs::Stub;
+use crate::stubs::{GO_ON, Stub};
 use crate::{ADAPTER_MEMORY, Error, Options, PROGRAM, manifest};
 use sing_abi::names::{
     EXPORT_ALLOC, EXPORT_MAIN, EXPORT_NO_ALLOC, EXPORT_THREAD, SECTION_MANIFEST, SECTION_MEMORY,
@@ -43,6 +43,7 @@ pub(crate) fn join(
     let is_made =
         |stub: &Stub| *stub <= Stub::Start || of_adapter.contains(&AdapterImport::Made(*stub));
     let stubs: Vec<Stub> = Stub::ALL.into_iter().filter(is_made).collect();
+    let sends = imports::sends(program);
     let (entries, program) = (&program.entries, &program.parts);
 
     // The numbers of functions.
@@ -76,7 +77,11 @@ pub(crate) fn join(
         first.functions.extend(behind.function(function));
     }
     first.functions.extend(kept..first_of_adapter);
-    let entries = entries.map(|function| first.function(function));
+    let mut entries = entries.map(|function| first.function(function));
+    if sends {
+        let goes_on = adapter.exported(GO_ON);
+        entries.go_on = goes_on.and_then(|function| behind.function(function));
+    }
 
     let mut sections = Sections::default();
     if program.memories.is_empty() {

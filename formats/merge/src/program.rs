@@ -35,6 +35,8 @@ pub(crate) struct Entries {
     pub handle: Option<u32>,
     /// Makes room in the program's memory.
     pub realloc: Option<u32>,
+    /// The adapter's, that goes on with requests of HTTP; as the merged module counts.
+    pub go_on: Option<u32>,
 }
 
 impl Entries {
@@ -47,6 +49,7 @@ impl Entries {
             run: self.run.and_then(number),
             handle: self.handle.and_then(number),
             realloc: self.realloc.and_then(number),
+            go_on: None,
         }
     }
 }

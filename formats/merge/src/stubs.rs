@@ -27,11 +27,20 @@ pub enum Stub {
     /// `(old: i32, old_len: i32, alignment: i32, len: i32) -> i32`: makes room in the program's memory, by
     /// the function which the component names for that; without one, the process traps.
     Realloc,
+    /// `()`: calls what the adapter exports as [`GO_ON`], if the program can send requests of HTTP; so that a program
+    /// which cannot has nothing of the code for them.
+    GoOn,
 }
+
+/// The adapter's function that goes on with requests of HTTP.
+pub(crate) const GO_ON: &str = "program#go-on";
+
+/// The interface's function by which a program sends one.
+pub(crate) const SENDS: (&str, &str) = ("wasi:http/outgoing-handler", "handle");
 
 impl Stub {
     /// All of them.
-    pub const ALL: [Stub; 7] = [
+    pub const ALL: [Stub; 8] = [
         Stub::Read,
         Stub::Write,
         Stub::Size,
@@ -39,6 +48,7 @@ impl Stub {
         Stub::Run,
         Stub::Handle,
         Stub::Realloc,
+        Stub::GoOn,
     ];
 
     /// The name by which the adapter imports it.
@@ -52,6 +62,7 @@ impl Stub {
             Stub::Run => "run",
             Stub::Handle => "handle",
             Stub::Realloc => "realloc",
+            Stub::GoOn => "go_on",
         }
     }
 
@@ -64,7 +75,7 @@ impl Stub {
             Stub::Read | Stub::Write => &[ValType::I32; 3],
             Stub::Handle => &[ValType::I32; 2],
             Stub::Realloc => &[ValType::I32; 4],
-            Stub::Size | Stub::Start | Stub::Run => &[],
+            Stub::Size | Stub::Start | Stub::Run | Stub::GoOn => &[],
         }
     }
 
@@ -72,7 +83,7 @@ impl Stub {
         match self {
             Stub::Size => &[ValType::I64],
             Stub::Run | Stub::Realloc => &[ValType::I32],
-            Stub::Read | Stub::Write | Stub::Start | Stub::Handle => &[],
+            Stub::Read | Stub::Write | Stub::Start | Stub::Handle | Stub::GoOn => &[],
         }
     }
 
@@ -124,6 +135,7 @@ impl Stub {
                 pass_on(&mut body, 2, entries.handle);
             }
             Stub::Realloc => pass_on(&mut body, 4, entries.realloc),
+            Stub::GoOn => calls(&mut body, &entries.go_on),
         }
         body.instruction(&Instruction::End);
         body

@@ -26,6 +26,7 @@ mod raw {
         pub safe fn run() -> i32;
         pub safe fn handle(request: u32, response: u32);
         pub safe fn realloc(old: u32, old_len: u32, alignment: u32, len: u32) -> u32;
+        pub safe fn go_on();
     }
 }
 
@@ -53,6 +54,9 @@ mod raw {
         not_a_sip()
     }
     pub fn realloc(_: u32, _: u32, _: u32, _: u32) -> u32 {
+        not_a_sip()
+    }
+    pub fn go_on() {
         not_a_sip()
     }
 }
@@ -95,6 +99,12 @@ pub fn handle(request: u32, response: u32) {
 #[must_use]
 pub fn realloc(old: u32, old_len: u32, alignment: u32, len: u32) -> u32 {
     raw::realloc(old, old_len, alignment, len)
+}
+
+/// Calls the function that the adapter exports as `program#go-on`, if the program can send requests of HTTP. Without
+/// that, the adapter's code for them is not in the merged module.
+pub fn go_on() {
+    raw::go_on();
 }
 
 /// Ends the process by a trap.

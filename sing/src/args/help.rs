@@ -52,29 +52,30 @@ would be, with the options for that.
 With one: runs an ordinary program, a module of WASI preview 1 or a component of WASI 0.2, in a system of its own:
 with the standard streams and the exit status of this command, and with these directories of the host, which it can
 change. Without the following, nothing else of the host can be reached. --net: the program, if it is a component,
-makes connections, listens, exchanges datagrams and looks up names, as this user can; with ranges (10.0.0.0/8, ::1) it
-reaches those alone, and listens at this machine's loopback. --tcplisten: the program, if it is a module, has a socket
-that listens there, at this machine's loopback, as descriptor 3 and on. A program that traps ends with status 134. The
-compiled program is kept for the next run, unless --no-cache: in $SING_CACHE (off: nowhere), or singularity in the
-user's directory for caches. --perf-map writes the functions of all programs to /tmp/perf-PID.map, for `perf report`.
--v says what is done.",
+makes connections, listens, exchanges datagrams, looks up names and asks servers by HTTP, as this user can; with ranges
+(10.0.0.0/8, ::1) it reaches those alone, and listens at this machine's loopback. --tcplisten: the program, if it is a
+module, has a socket that listens there, at this machine's loopback, as descriptor 3 and on. A program that traps ends
+with status 134. The compiled program is kept for the next run, unless --no-cache: in $SING_CACHE (off: nowhere), or
+singularity in the user's directory for caches. --perf-map writes the functions of all programs to /tmp/perf-PID.map,
+for `perf report`. -v says what is done.",
     },
     About {
         name: "serve",
         summary: "has a program of WASI answer requests of HTTP",
         usage: "\
-sing serve [--port PORT] [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--memory SIZE] [--deadline TIME]
-  [--at-once NUMBER] [--body SIZE] [--no-cache] [-v] MODULE",
+sing serve [--port PORT] [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--net[=RANGE,...]] [--memory SIZE]
+  [--deadline TIME] [--at-once NUMBER] [--body SIZE] [--no-cache] [-v] MODULE",
         text: "\
 Serves HTTP on this machine's loopback, until Ctrl-C: each request is answered by a process of its own, which runs the
 module by the Common Gateway Interface (RFC 3875), or a component by its wasi:http/incoming-handler. A module has the
 request in its environment, and the request's body as its standard input; on standard output it writes headers, an empty
 line and the body. What it writes on standard error is in the log, which is that of this command. A program that crashes
 costs its request, which is answered by 500 and a name that the log explains.
---port: the port; without it 8080, or another one if that is taken. --dir, --env: as for `sing run`. --memory: the most
-of one process (64M); --deadline: the time for one request (30s; also 500ms); --at-once: the most processes (16, up to
-48); --body: the most bytes of a request's body (64M). Ctrl-C has the requests under way answered first, for five
-seconds at most; the second one ends at once.",
+--port: the port; without it 8080, or another one if that is taken. --dir, --env: as for `sing run`. --net: as there, for
+a component, which can then ask others by wasi:http/outgoing-handler, too; what listens does so at the loopback all
+the same. --memory: the most of one process (64M); --deadline: the time for one request (30s; also 500ms); --at-once:
+the most processes (16, up to 48); --body: the most bytes of a request's body (64M). Ctrl-C has the requests under way
+answered first, for five seconds at most; the second one ends at once.",
     },
     About {
         name: "test",

@@ -30,10 +30,6 @@ pub(super) fn run_program(parser: &mut Parser) -> Parsed {
                 let added = request.add_listener(&text);
                 added.map_err(|why| format!("--tcplisten {text}: {why}"))?;
             }
-            Some(Arg::Long("net")) => {
-                let ranges = parser.optional_value().map(|v| v.string()).transpose()?;
-                request.set_network(ranges.as_deref())?;
-            }
             Some(Arg::Value(file)) => {
                 request.file = file.into();
                 for argument in parser.raw_args()? {
@@ -48,7 +44,7 @@ pub(super) fn run_program(parser: &mut Parser) -> Parsed {
 }
 
 /// The options of an ordinary program, however it is used.
-const OF_PROGRAMS: [&str; 4] = ["dir", "env", "no-cache", "verbose"];
+const OF_PROGRAMS: [&str; 5] = ["dir", "env", "net", "no-cache", "verbose"];
 
 /// Takes one of them.
 fn of_program(
@@ -66,6 +62,10 @@ fn of_program(
             let text = parser.value()?.string()?;
             let added = request.add_variable(&text);
             added.map_err(|why| format!("--env {text}: {why}"))?;
+        }
+        "net" => {
+            let ranges = parser.optional_value().map(|v| v.string()).transpose()?;
+            request.set_network(ranges.as_deref())?;
         }
         "no-cache" => request.cache = kept::Choice::Off,
         _ => request.verbose = true,

@@ -117,6 +117,28 @@ fn a_map_for_perf_is_asked_for() {
 }
 
 #[test]
+fn a_network_is_permitted_in_one_way() {
+    let run = |text: &str| match line(text) {
+        Ok(Command::Run(request)) => request.network,
+        other => panic!("{text}: {}", other.is_ok()),
+    };
+    let serve = |text: &str| match line(text) {
+        Ok(Command::Serve(request)) => request.program.network,
+        other => panic!("{text}: {}", other.is_ok()),
+    };
+    for (option, network) in [
+        ("", None),
+        ("--net", Some("host")),
+        ("--net=10.0.0.0/8,::1", Some("host,10.0.0.0/8,::1")),
+    ] {
+        assert_eq!(run(&format!("run {option} a.wasm")).as_deref(), network);
+        assert_eq!(serve(&format!("serve {option} a.wasm")).as_deref(), network);
+        assert_eq!(serve(&format!("serve a.wasm {option}")).as_deref(), network);
+    }
+    assert!(line("serve --net --net a.wasm").is_err());
+}
+
+#[test]
 fn the_function_to_disassemble_follows_the_file() {
     for (text, wanted) in [
         ("inspect a --disassemble main", Some("main")),

@@ -10,6 +10,7 @@
 
 use super::base::{self, Base, Use};
 use super::{Request, image, image_name, nameless};
+use crate::boot;
 use crate::output;
 use crate::output::name_of;
 use crate::system;
@@ -30,6 +31,8 @@ const USUAL: u16 = 8080;
 const BUDGET: u64 = 64 << 20;
 /// Processes that wait for their request, at most.
 const AHEAD: usize = 4;
+/// All addresses as ranges: with ranges, the web server and what else listens does so at this machine's loopback.
+const ALL: &str = "0.0.0.0/0,::/0";
 /// What the system says when it listens.
 const LISTENING: &str = "listening\n";
 
@@ -113,6 +116,9 @@ impl Serve {
             self.at_once,
             self.at_once.min(AHEAD),
         );
+        if program.network.is_some() {
+            text.push_str(" names");
+        }
         for at in program.mounts() {
             let _ = write!(text, " directory {at}");
         }
@@ -124,6 +130,10 @@ impl Serve {
                 .iter()
                 .map(|(_, guest)| format!("--dir={guest}")),
         );
+        if program.network.is_some() {
+            // As what listens is at the loopback alone ([`ALL`]).
+            words.push("--net=some".into());
+        }
         words.push(format!("--env=SERVER_PORT={port}"));
         let variables = program.environment.iter();
         words.extend(variables.map(|(name, value)| format!("--env={name}={value}")));
@@ -135,6 +145,15 @@ impl Serve {
         text.push('\n');
         text
     }
+}
+
+/// The system's network, as `sing boot` takes it.
+fn network(program: &Request) -> Option<String> {
+    let network = program.network.as_deref()?;
+    Some(match boot::reaches_all(network) {
+        true => format!("{network},{ALL}"),
+        false => network.into(),
+    })
 }
 
 /// A number of bytes, as `4096`, `64K`, `10M` or `1G`.
@@ -202,6 +221,7 @@ fn configured(mut image: std::fs::File, configuration: &str) -> Result<Vec<u8>, 
 pub fn serve(request: &Serve) -> Result<u8, String> {
     let program = &request.program;
     program.is_there("serve")?;
+    program.can_use_network("serve")?;
     let base = Base::find(Use::Serve)?;
     let mut command = base::kernel()?;
     let port = port(request.port)?;
@@ -209,6 +229,9 @@ pub fn serve(request: &Serve) -> Result<u8, String> {
     let image = configured(image, &request.configuration(port))?;
     let image = nameless(&image).map_err(|e| format!("the system image cannot be kept: {e}"))?;
     program.mount(&mut command);
+    if let Some(network) = self::network(program) {
+        command.arg("--net").arg(network);
+    }
     // The kernel's process opens it anew.
     let path = format!("/proc/{}/fd/{}", std::process::id(), image.as_raw_fd());
     command.arg(path).arg(program.mounts().join(","));
@@ -277,6 +300,35 @@ mod tests {
              at-once 3 ahead 3 random directory /mnt/0 word --dir=/a%20b word --env=SERVER_PORT=81 word \
              --env=A=b%23c%25 word -- word my%20tool.wasm\n"
         );
+    }
+
+    #[test]
+    fn with_a_network_the_server_is_at_the_loopback_all_the_same() {
+        let with = |ranges: Option<&str>| {
+            let mut serve = Serve::default();
+            serve.program.file = "a.wasm".into();
+            serve.program.set_network(ranges).unwrap();
+            let text = serve.configuration(81);
+            assert!(
+                text.contains(" random names word --net=some word"),
+                "{text}"
+            );
+            let network = network(&serve.program).unwrap();
+            assert!(!boot::reaches_all(&network), "{network}");
+            network
+        };
+        assert_eq!(with(Some("10.0.0.0/8,::1")), "host,10.0.0.0/8,::1");
+        // A command without the kernel knows no networks.
+        if cfg!(feature = "kernel") {
+            assert_eq!(with(None), "host,0.0.0.0/0,::/0");
+            assert_eq!(
+                with(Some("dns=10.0.0.1")),
+                "host,dns=10.0.0.1,0.0.0.0/0,::/0"
+            );
+        }
+        let none = Serve::default();
+        assert_eq!(network(&none.program), None);
+        assert!(!none.configuration(81).contains("net"));
     }
 
     #[test]

@@ -91,7 +91,7 @@ const COMMANDS: [(&str, &[&str]); 21] = [
         "format /dev/disk0 --label hosts && mount /dev/disk0 /fs && get http://host.test/short /fs/f; \
          get http://host.test/ /fs/g && cat /fs/g",
         &[
-            "get: http://host.test/short: the connection has ended before the file has",
+            "get: http://host.test/short: the connection has ended before the answer has",
             "from afar",
         ],
     ),

@@ -3,8 +3,12 @@
 
 mod components;
 mod descriptors;
+mod http;
 mod kept;
 mod net;
+
+pub use components::target;
+pub use http::{Server as HttpServer, built as built_for_http};
 
 use super::tcp::free_port;
 use super::{Report, Run};
@@ -75,9 +79,10 @@ pub fn check(run: &Run) -> Result<Report> {
                 .push(format!("{}: {reason}", descriptors::MANY)),
         }
     }
-    let of_rust: [(&str, Test); 2] = [
+    let of_rust: [(&str, Test); 3] = [
         (components::BOTH, components::both),
         (net::NETWORK, net::network),
+        (http::HTTP, http::asks),
     ];
     for (name, test) in of_rust.into_iter().filter(|(name, _)| run.wants(name)) {
         match components::target() {

@@ -1,6 +1,9 @@
 //! Ordinary programs that answer requests of HTTP (`tests/ordinary/cgi.rs`, `cgi.c`,
 //! `handler.wat`), served by `sing serve` and asked by curl, as a person would.
 
+mod back;
+
+use super::ordinary;
 use super::tcp::free_port;
 use super::{Report, Run};
 use crate::{build, cargo, files, wasi};
@@ -47,6 +50,12 @@ pub fn check(run: &Run) -> Result<Report> {
     ];
     for (name, test) in all.into_iter().filter(|(name, _)| run.wants(name)) {
         report.count(name, test(&place).map_err(|e| format!("{e:#}")));
+    }
+    if run.wants(back::BACK) {
+        match ordinary::target() {
+            Ok(()) => report.count(back::BACK, back::back(&place).map_err(|e| format!("{e:#}"))),
+            Err(reason) => report.skipped.push(format!("{}: {reason}", back::BACK)),
+        }
     }
     fs::remove_dir_all(&place.folder).ok();
     Ok(report)

@@ -2,6 +2,7 @@
 
 mod begins;
 mod linked;
+mod sends;
 
 use sing_merge::{Error, Options, WasmFeatures, merge};
 use std::time::Duration;

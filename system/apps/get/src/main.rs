@@ -15,6 +15,7 @@ extern crate alloc;
 use core::time::Duration;
 use get::response::Response;
 use get::url::{Bad, Url};
+use sing_http::request::{Length, Request};
 use sing_sdk::fs::{File, Options};
 use sing_sdk::io::{self, Writer};
 use sing_sdk::names::Names;
@@ -67,13 +68,17 @@ fn ask(names: &mut Names, url: &Url) -> Result<Response<io::Reader>, String> {
     let connected = net::connect(names, &path).and_then(net::Connection::into_pipes);
     let (mut output, input, _joined) =
         connected.map_err(|error| format!("{server}: {}", net::explain(&url.host, &error)))?;
-    let request = format!(
-        "GET {} HTTP/1.1\r\nHost: {server}\r\nUser-Agent: get\r\nAccept: */*\r\n\
-         Connection: close\r\n\r\n",
-        url.path
-    );
+    let field = |name: &str, value: &str| (name.into(), value.into());
+    let request = Request {
+        method: "GET".into(),
+        target: url.path.clone(),
+        host: server.clone(),
+        fields: [field("user-agent", "get"), field("accept", "*/*")].into(),
+    };
+    // An address has no other bytes than those that a line may have.
+    let head = request.head(Length::Nothing);
     let written = output
-        .write(request.as_bytes())
+        .write(&head.unwrap_or_default())
         .and_then(|()| output.settle());
     written.map_err(|error| format!("{server}: {error}"))?;
     let response = Response::read(input).map_err(|why| format!("{server}: {why}"));

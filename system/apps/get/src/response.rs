@@ -1,29 +1,14 @@
 //! What a server answers: its head, and the body as it comes.
 //!
 //! Invariants:
-//! - Of the head at most [`HEAD`] bytes are kept, of the body one block.
+//! - Of the head and the frame of the body no more is kept than [`sing_http`] keeps, of the content one block.
 //! - A body that ends before its time is an error, not a shorter body, if its length was said.
 
+use sing_http::answer::{Answer, Heads};
+use sing_http::body::Next;
+use sing_http::{Fault, values};
 use sing_sdk::io::Reader;
 use sing_sdk::prelude::*;
-
-/// The most bytes of a head, and its lines.
-const HEAD: usize = 16 << 10;
-const LINES: usize = 64;
-/// Answers before the real one (1xx).
-const BEFORE: usize = 8;
-
-/// How a body ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    /// After so many bytes more.
-    Known(u64),
-    /// In chunks: so many bytes of this one are left.
-    Chunks(u64),
-    /// With the connection.
-    Open,
-    Done,
-}
 
 /// Where the bytes of an answer come from.
 pub trait Input {
@@ -37,7 +22,7 @@ impl Input for Reader {
     }
 }
 
-/// An answer, whose body comes piece by piece.
+/// An answer to GET or POST, whose body comes piece by piece.
 #[derive(Debug)]
 pub struct Response<I> {
     /// Its status.
@@ -46,7 +31,7 @@ pub struct Response<I> {
     pub reason: String,
     /// Where it sends to.
     pub location: Option<String>,
-    length: Length,
+    answer: Answer,
     /// What has come and is not taken.
     rest: Vec<u8>,
     input: I,
@@ -57,24 +42,24 @@ impl<I: Input> Response<I> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn read(mut input: I) -> Result<Self, &'static str> {
-        let mut rest = Vec::new();
-        for _ in 0..BEFORE {
-            let response = head(&mut rest, &mut input)?;
-            if !(100..200).contains(&response.0) {
-                let (status, reason, location, length) = response;
-                let nothing = matches!(status, 204 | 304);
-                return Ok(Response {
-                    status,
-                    reason,
-                    location,
-                    length: if nothing { Length::Done } else { length },
-                    rest,
-                    input,
-                });
-            }
+    pub fn read(mut input: I) -> Result<Self, Fault> {
+        let mut heads = Heads::new("GET");
+        loop {
+            let mut bytes = input.receive().ok_or(Fault::Cut)?;
+            let (used, answer) = heads.feed(&bytes)?;
+            let Some(answer) = answer else {
+                continue;
+            };
+            bytes.drain(..used);
+            return Ok(Response {
+                status: answer.status,
+                reason: answer.reason.clone(),
+                location: location(&answer)?,
+                answer,
+                rest: bytes,
+                input,
+            });
         }
-        Err("the server does not come to its answer")
     }
 
     /// The next bytes of the body; none at its end.
@@ -82,142 +67,46 @@ impl<I: Input> Response<I> {
     /// # Errors
     /// Why it is not whole.
     #[allow(clippy::should_implement_trait, reason = "it fails")]
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, Fault> {
+        let body = &mut self.answer.body;
         loop {
-            let most = match self.length {
-                Length::Done | Length::Known(0) => return Ok(None),
-                Length::Chunks(0) => {
-                    self.chunk()?;
-                    continue;
-                }
-                Length::Known(left) | Length::Chunks(left) => left,
-                Length::Open => u64::MAX,
-            };
-            if self.rest.is_empty() && !more(&mut self.rest, &mut self.input) {
-                return match self.length {
-                    Length::Open => Ok(None),
-                    _ => Err("the connection has ended before the file has"),
-                };
+            let next = body.next();
+            if next == Next::End {
+                return Ok(None);
             }
-            let count = (self.rest.len() as u64).min(most) as usize;
-            let behind = self.rest.split_off(count);
-            let bytes = core::mem::replace(&mut self.rest, behind);
-            match &mut self.length {
-                Length::Known(left) => *left -= count as u64,
-                Length::Chunks(left) => {
-                    *left -= count as u64;
-                    if *left == 0 {
-                        self.end_of_line()?;
-                    }
+            if self.rest.is_empty() {
+                match self.input.receive() {
+                    Some(bytes) => self.rest = bytes,
+                    None => body.close()?,
                 }
-                Length::Open | Length::Done => {}
+                continue;
             }
-            return Ok(Some(bytes));
-        }
-    }
-
-    /// Reads the beginning of a chunk. What may come behind the last one is not read.
-    fn chunk(&mut self) -> Result<(), &'static str> {
-        loop {
-            match httparse::parse_chunk_size(&self.rest) {
-                Ok(httparse::Status::Complete((used, size))) => {
+            match next {
+                Next::Content(most) => {
+                    let count = (self.rest.len() as u64).min(most) as usize;
+                    let behind = self.rest.split_off(count);
+                    body.take(count as u64);
+                    return Ok(Some(core::mem::replace(&mut self.rest, behind)));
+                }
+                Next::Frame => {
+                    let used = body.feed(&self.rest)?;
                     self.rest.drain(..used);
-                    self.length = if size == 0 {
-                        Length::Done
-                    } else {
-                        Length::Chunks(size)
-                    };
-                    return Ok(());
                 }
-                Ok(httparse::Status::Partial) if self.rest.len() < HEAD => {
-                    if !more(&mut self.rest, &mut self.input) {
-                        return Err("the connection has ended before the file has");
-                    }
-                }
-                _ => return Err("the server's answer is damaged"),
+                Next::End => return Ok(None),
             }
-        }
-    }
-
-    /// Takes the end of the line behind a chunk.
-    fn end_of_line(&mut self) -> Result<(), &'static str> {
-        while self.rest.len() < 2 {
-            if !more(&mut self.rest, &mut self.input) {
-                return Err("the connection has ended before the file has");
-            }
-        }
-        match self.rest.drain(..2).eq(*b"\r\n") {
-            true => Ok(()),
-            false => Err("the server's answer is damaged"),
         }
     }
 }
 
-/// Appends what comes next; whether anything does.
-fn more(rest: &mut Vec<u8>, input: &mut impl Input) -> bool {
-    match input.receive() {
-        Some(bytes) => {
-            rest.extend(bytes);
-            true
-        }
-        None => false,
+/// The only place that an answer sends to.
+fn location(answer: &Answer) -> Result<Option<String>, Fault> {
+    let mut all = values(&answer.fields, "location");
+    let Some(first) = all.next() else {
+        return Ok(None);
+    };
+    if all.any(|other| other != first) {
+        return Err(Fault::Contradiction);
     }
-}
-
-type Head = (u16, String, Option<String>, Length);
-
-/// Reads a head, and takes it from what has come.
-fn head(rest: &mut Vec<u8>, input: &mut impl Input) -> Result<Head, &'static str> {
-    loop {
-        let mut lines = [httparse::EMPTY_HEADER; LINES];
-        let mut response = httparse::Response::new(&mut lines);
-        match response.parse(rest) {
-            Ok(httparse::Status::Complete(used)) => {
-                let status = response.code.unwrap_or_default();
-                let reason = response.reason.unwrap_or_default().into();
-                let location = text(response.headers, "location")?;
-                let length = length(response.headers)?;
-                rest.drain(..used);
-                return Ok((status, reason, location, length));
-            }
-            Ok(httparse::Status::Partial) if rest.len() < HEAD => {
-                if !more(rest, input) {
-                    return Err("the connection has ended before an answer came");
-                }
-            }
-            Ok(httparse::Status::Partial) => return Err("the head of the answer has no end"),
-            Err(_) => return Err("the answer is not one of HTTP"),
-        }
-    }
-}
-
-/// The only line of a name.
-fn text(lines: &[httparse::Header], name: &str) -> Result<Option<String>, &'static str> {
-    let mut all = lines
-        .iter()
-        .filter(|line| line.name.eq_ignore_ascii_case(name));
-    let (first, second) = (all.next(), all.next());
-    if second.is_some_and(|second| first.is_some_and(|first| first.value != second.value)) {
-        return Err("the answer contradicts itself");
-    }
-    let text = first.map(|line| core::str::from_utf8(line.value).map(ToOwned::to_owned));
-    text.transpose()
-        .map_err(|_| "the answer is not one of HTTP")
-}
-
-fn length(lines: &[httparse::Header]) -> Result<Length, &'static str> {
-    if let Some(coding) = text(lines, "transfer-encoding")? {
-        return match coding.eq_ignore_ascii_case("chunked") {
-            true => Ok(Length::Chunks(0)),
-            false => Err("the file comes in a form that was not asked for"),
-        };
-    }
-    match text(lines, "content-length")? {
-        None => Ok(Length::Open),
-        Some(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
-            let length = text.parse().map_err(|_| "the file is too long")?;
-            Ok(Length::Known(length))
-        }
-        Some(_) => Err("the answer is not one of HTTP"),
-    }
+    let text = core::str::from_utf8(first).map_err(|_| Fault::Damaged)?;
+    Ok(Some(text.into()))
 }

@@ -51,7 +51,9 @@ impl Url {
         let rest = rest.split('#').next().unwrap_or_default();
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (server, path) = rest.split_at(at);
-        let (host, port) = server_of(server).ok_or(Bad::Other("no host and port"))?;
+        let named = sing_http::request::server(server, PORT);
+        let (host, port) = named.ok_or(Bad::Other("no host and port"))?;
+        let host = host.into();
         let path = if path.starts_with('/') {
             path.into()
         } else {
@@ -95,23 +97,4 @@ impl Url {
             port => format!("{host}:{port}"),
         }
     }
-}
-
-fn server_of(text: &str) -> Option<(String, u16)> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']')?;
-            (
-                host,
-                port.strip_prefix(':').or(port.is_empty().then_some(""))?,
-            )
-        }
-        None => text.split_once(':').unwrap_or((text, "")),
-    };
-    let port = match port {
-        "" => PORT,
-        port => port.parse().ok().filter(|port| *port != 0)?,
-    };
-    let good = |b: u8| b.is_ascii_alphanumeric() || b"-_.:".contains(&b);
-    (!host.is_empty() && host.bytes().all(good)).then(|| (host.into(), port))
 }

@@ -99,7 +99,7 @@ fn ask(url: &Url, body: &str, output: Writing, input: Until) -> Result<String, S
         body.len()
     );
     let output = write(output, (head + body).as_bytes(), end)?;
-    let mut response = Response::read(input)?;
+    let mut response = Response::read(input).map_err(|why| why.to_string())?;
     let mut text = Vec::new();
     // An answer that is cut says nothing that could be read.
     while let Ok(Some(more)) = response.next() {

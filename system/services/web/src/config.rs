@@ -56,6 +56,8 @@ pub struct Mount {
     pub directories: Vec<String>,
     /// Whether each gets a source of random bytes.
     pub random: bool,
+    /// Whether each gets a name space, which leads to the network.
+    pub names: bool,
 }
 
 /// What the server is told.
@@ -251,12 +253,13 @@ fn decoded(word: &str) -> Option<String> {
 }
 
 /// Words of a mount that mean nothing for a service.
-const OF_PROGRAMS: [&str; 7] = [
+const OF_PROGRAMS: [&str; 8] = [
     "fresh",
     "kept",
     "memory",
     "ahead",
     "random",
+    "names",
     "directory",
     "word",
 ];
@@ -276,6 +279,7 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
         words: Vec::new(),
         directories: Vec::new(),
         random: false,
+        names: false,
     };
     if mount.is_service() {
         path(program).ok_or_else(|| format!("`{program}` is no path of a service"))?;
@@ -301,6 +305,7 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
             "at-once" => mount.at_once = number(value(), 1, 48).ok_or_else(|| wrong("1 to 48"))?,
             "ahead" => mount.ahead = number(value(), 0, 8).ok_or_else(|| wrong("0 to 8"))?,
             "random" => mount.random = true,
+            "names" => mount.names = true,
             "directory" => {
                 let of = || wrong("a path that begins with /");
                 mount.directories.push(path(value()).ok_or_else(of)?);
@@ -345,7 +350,8 @@ mod tests {
             (Life::Kept, 4 << 20, 0)
         );
         assert_eq!(config.spans, None);
-        assert!(!first.random && first.words.is_empty() && first.directories.is_empty());
+        assert!(!first.random && !first.names);
+        assert!(first.words.is_empty() && first.directories.is_empty());
         let config = Config::read("mount / p random directory /mnt/0 word a%20%23%c3%a4 word --\n");
         let mounts = config.unwrap_or_default().mounts;
         assert_eq!(mounts[0].words, ["a #ä", "--"]);
@@ -353,6 +359,8 @@ mod tests {
             (mounts[0].directories.as_slice(), mounts[0].random),
             (&["/mnt/0".into()][..], true)
         );
+        let config = Config::read("mount / p names\n").unwrap_or_default();
+        assert!(config.mounts[0].names && !config.mounts[0].random);
         let config = Config::read("spans http://[::1]:4318/v1/traces\n").unwrap_or_default();
         assert_eq!(config.spans.as_deref(), Some("http://[::1]:4318/v1/traces"));
         let config = Config::read("listen /tls\n").unwrap_or_default();
@@ -440,6 +448,10 @@ mod tests {
             (
                 "mount /a /b kept",
                 "line 1: `kept` of /a is for programs, and /b is a service",
+            ),
+            (
+                "mount /a /b names",
+                "line 1: `names` of /a is for programs, and /b is a service",
             ),
         ] {
             assert_eq!(Config::read(text).err().as_deref(), Some(why), "{text}");

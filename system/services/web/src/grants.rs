@@ -1,8 +1,9 @@
-//! What a mount's program gets beside its requests: the directories and the source of random bytes that the
-//! configuration names.
+//! What a mount's program gets beside its requests: the directories, the source of random bytes and the name space that
+//! the configuration names.
 //!
-//! Invariant: each process has channels of its own, which end with it; and no names, so that it finds nothing
-//! that it was not given.
+//! Invariants:
+//! - Each process has channels of its own, which end with it.
+//! - It has no names, so that it finds nothing that it was not given, unless the configuration says so of its mount.
 
 use alloc::string::String;
 use sing_sdk::fs::Directory;
@@ -22,7 +23,7 @@ impl Grants {
     /// # Errors
     /// The name server takes no further channel.
     pub fn new(mount: &Mount, names: &mut Names) -> Result<Grants, Error> {
-        if !mount.random && mount.directories.is_empty() {
+        if !mount.random && !mount.names && mount.directories.is_empty() {
             return Ok(Grants(None));
         }
         Ok(Grants(Some(Mutex::new(Names::new(names.connect()?)?))))
@@ -43,6 +44,10 @@ impl Grants {
         if mount.random {
             let source = random(&mut names).map_err(|e| said(RANDOM, e))?;
             child = child.endpoint("random", source);
+        }
+        if mount.names {
+            let own = names.connect().map_err(|e| said("names", e))?;
+            child = child.endpoint("names", own);
         }
         Ok(child)
     }

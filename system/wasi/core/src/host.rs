@@ -50,6 +50,11 @@ pub trait Host {
     /// Copies from a block into the program's memory. Both ranges have been checked.
     fn scatter(&mut self, block: &Self::Block, at: usize, to: u32, len: usize);
 
+    /// Copies bytes of a block. The range is within it.
+    fn peek(&self, block: &Self::Block, at: usize, out: &mut [u8]);
+    /// Copies to the beginning of a block, which has so many bytes.
+    fn fill(&mut self, block: &mut Self::Block, bytes: &[u8]);
+
     /// A block with a part of another one.
     ///
     /// # Errors

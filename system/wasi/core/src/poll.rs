@@ -278,10 +278,17 @@ pub(crate) fn wait<H: Host>(
     nanos: Option<u64>,
 ) {
     let object = |fd: &u32| table.look(*fd).ok().map(|d| &d.object);
+    let client = |fd| match object(fd)? {
+        Object::Made(made) => made.client(),
+        _ => None,
+    };
     let sources = read.iter().filter_map(|fd| object(fd)?.source());
-    let sources: Vec<&H::Source> = sources.map(|open| &open.source).collect();
+    let sources = sources.map(|open| &open.source);
+    let answers = made.iter().filter_map(|fd| client(fd)?.source());
+    let sources: Vec<&H::Source> = sources.chain(answers).collect();
     let sinks = written.iter().filter_map(|fd| object(fd)?.sink());
-    let sinks: Vec<&H::Sink> = sinks.collect();
+    let requests = made.iter().filter_map(|fd| client(fd)?.sink());
+    let sinks: Vec<&H::Sink> = sinks.chain(requests).collect();
     let listeners = read.iter().chain(made).filter_map(|fd| match object(fd)? {
         Object::Listener(listener) => Some(listener),
         Object::Made(made) => made.listener(),

@@ -122,6 +122,15 @@ fn add(wasi: &mut World, directories: Vec<(String, Directory)>) -> Result<(), St
     Ok(())
 }
 
+/// The network that a component has, by what it may reach and the name space that leads there.
+#[must_use]
+pub fn network(reach: Reach, names: Option<Rc<RefCell<Names>>>) -> Option<SystemNetwork> {
+    match reach {
+        Reach::Nothing => None,
+        reach => Some(SystemNetwork::new(names?, reach == Reach::Some)),
+    }
+}
+
 /// A world for an ordinary program: its words and environment, the process's streams, sockets that listen,
 /// and directories, of which those without a path are among the `given`.
 ///
@@ -137,10 +146,7 @@ pub fn ordinary(
     let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
     let names = names.map(|names| Rc::new(RefCell::new(names)));
     let mut host = Sing::new(Merged, names.clone().map(chance::named));
-    host.network = match (settings.network, names) {
-        (Reach::Nothing, _) | (_, None) => None,
-        (reach, Some(names)) => Some(SystemNetwork::new(names, reach == Reach::Some)),
-    };
+    host.network = network(settings.network, names);
     let mut wasi = Wasi::new(host, arguments, environment);
     let [stdin, stdout, stderr] = settings.terminals;
     wasi.add_source(io::stdin(), stdin).map_err(too_many)?;

@@ -50,12 +50,6 @@ impl Memory for Merged {
     }
 }
 
-impl crate::component::Room for Sing<Merged> {
-    fn room(&mut self, alignment: u32, len: u32) -> u32 {
-        sing_sdk::program::realloc(0, 0, alignment, len)
-    }
-}
-
 /// This system.
 pub struct Sing<M> {
     /// The program's memory.
@@ -81,6 +75,18 @@ impl<M> Sing<M> {
             chance,
             network: None,
             bounce: vec![0; BOUNCE].into(),
+        }
+    }
+}
+
+impl Sing<Merged> {
+    /// One that has nothing, and takes another's place for a while.
+    pub(crate) fn nothing() -> Self {
+        Sing {
+            memory: Merged,
+            chance: None,
+            network: None,
+            bounce: Box::default(),
         }
     }
 }
@@ -132,6 +138,14 @@ impl<M: Memory> Host for Sing<M> {
             block.block().read(at + done, piece);
             self.memory.write(to + done as u32, piece);
         }
+    }
+
+    fn peek(&self, block: &Vector<u8>, at: usize, out: &mut [u8]) {
+        block.block().read(at, out);
+    }
+
+    fn fill(&mut self, block: &mut Vector<u8>, bytes: &[u8]) {
+        block.block_mut().write(0, bytes);
     }
 
     fn part(&mut self, block: &Vector<u8>, from: usize, len: usize) -> Result<Vector<u8>> {

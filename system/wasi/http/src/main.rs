@@ -4,17 +4,24 @@
 //! The request and its body are the component's `incoming-request`; what it gives to `response-outparam`
 //! is the answer (`answer.rs`). Its standard output and standard error go to the log.
 //!
-//! Invariant: the component begins when its request has come. Until then there is only what every process
-//! of this program has.
+//! Invariants:
+//! - The component begins when its request has come. Until then there is only what every process of this program
+//!   has.
+//! - It has a network only if its settings say so and the web server has given it names.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 mod answer;
 
+extern crate alloc;
+
+use alloc::rc::Rc;
 use answer::Answer;
+use core::cell::RefCell;
 use sing_sdk::fs::Directory;
 use sing_sdk::io::{DebugLog, Reader};
+use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::{args, process, program};
 use wasi_core::component::{self, Component, web};
@@ -32,8 +39,7 @@ sing_sdk::manifest! {
         requests: WebContract.Exp:Start,
         /// Where its random bytes come from.
         random: optional EntropyContract.Imp:Ready,
-        /// What a network would be looked up with. The web server gives its programs none, so that a handler that
-        /// imports sockets is denied each.
+        /// Where it finds the network, if the web server lets it have one.
         names: optional NamespaceContract.Imp:Start,
         /// Directories for the program, named by its settings.
         directories: many DirectoryContract.Imp:Ready,
@@ -59,7 +65,10 @@ fn world(
     body: Reader,
 ) -> Result<(World, u32), String> {
     let too_many = |_| String::from("more directories than a program can have open");
-    let host = Sing::new(Merged, startup::random().map(chance::given));
+    let mut host = Sing::new(Merged, startup::random().map(chance::given));
+    let names = startup::names().and_then(|names| Names::new(names).ok());
+    let names = names.map(|names| Rc::new(RefCell::new(names)));
+    host.network = running::network(settings.network, names);
     let environment = bytes(settings.environment);
     let mut wasi = Wasi::new(host, bytes(settings.arguments), environment);
     let (nothing, end) = PipeContract::new_channel().map_err(|_| "no memory for a pipe")?;

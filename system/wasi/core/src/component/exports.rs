@@ -12,6 +12,9 @@ macro_rules! component_exports {
         $crate::exports!($end, $crate::component::running::call_preview1);
         $crate::network_exports!();
         ::sing_sdk::exports! {
+            "program#go-on" fn p2_go_on() {
+                $crate::component::running::go_on()
+            }
             "resource-drop" fn p2_resource_drop(a: u32) {
                 $crate::component::running::call("[resource-drop]", |component| component.resource_drop(a))
             }
@@ -58,10 +61,10 @@ macro_rules! component_exports {
                 $crate::component::running::call("wasi:io/streams#[method]output-stream.blocking-write-and-flush", |component| component.write(a, b, c, true, d))
             }
             "wasi:io/streams#[method]output-stream.flush" fn p2_io_streams_output_stream_flush(a: u32, b: u32) {
-                $crate::component::running::call("wasi:io/streams#[method]output-stream.flush", |component| component.flush(a, b))
+                $crate::component::running::call("wasi:io/streams#[method]output-stream.flush", |component| component.flush(a, false, b))
             }
             "wasi:io/streams#[method]output-stream.blocking-flush" fn p2_io_streams_output_stream_blocking_flush(a: u32, b: u32) {
-                $crate::component::running::call("wasi:io/streams#[method]output-stream.blocking-flush", |component| component.flush(a, b))
+                $crate::component::running::call("wasi:io/streams#[method]output-stream.blocking-flush", |component| component.flush(a, true, b))
             }
             "wasi:io/streams#[method]output-stream.subscribe" fn p2_io_streams_output_stream_subscribe(a: u32) -> u32 {
                 $crate::component::running::call("wasi:io/streams#[method]output-stream.subscribe", |component| component.subscribe_output(a))

@@ -49,7 +49,7 @@ pub(crate) fn is_of_connection(name: &[u8]) -> bool {
     OF_CONNECTION.iter().any(is)
 }
 
-fn size((name, value): &Field) -> usize {
+pub(super) fn size((name, value): &Field) -> usize {
     // The two vectors count, too.
     name.len() + value.len() + 64
 }

@@ -3,7 +3,7 @@
 //! A descriptor has all rights there that its flags mean, so that a program gets this interface's errors.
 
 use super::io::To;
-use super::resources::Resource;
+use super::resources::{Reason, Resource};
 use super::{Component, Outcome, Room};
 use crate::PIECE;
 use crate::abi::{fdflags, filetype, fstflags, rights};
@@ -350,8 +350,10 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn error_code(&mut self, error: u32, out: u32) -> Outcome {
-        let errno = *self.table.error(error)?;
-        self.put(out, &[1, code(errno)])
+        match *self.table.error(error)? {
+            Reason::Errno(errno) => self.put(out, &[1, code(errno)]),
+            Reason::Http(_) => self.put(out, &[0]),
+        }
     }
 }
 

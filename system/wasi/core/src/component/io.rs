@@ -4,7 +4,8 @@
 //! `check-write` has allowed, and no more.
 
 use super::poll::Pollable;
-use super::resources::Resource;
+use super::resources::{Reason, Resource};
+use super::why::Why;
 use super::{Component, Outcome, Room, pair};
 use crate::PIECE;
 use crate::abi::rights;
@@ -26,6 +27,8 @@ pub(crate) enum To {
     Pipe,
     Place(u64),
     End,
+    /// The body of a request to others.
+    Request,
 }
 
 /// A stream that is written.
@@ -38,27 +41,33 @@ pub(crate) struct Output {
 }
 
 /// Why a stream did not do it.
-enum Fault {
+pub(super) enum Fault {
     Closed,
-    Failed(Errno),
+    Failed(Reason),
+}
+
+impl From<Why> for Fault {
+    fn from(why: Why) -> Fault {
+        Fault::Failed(Reason::Http(why))
+    }
 }
 
 impl From<Errno> for Fault {
     fn from(errno: Errno) -> Fault {
         match errno {
             Errno::Pipe | Errno::Badf => Fault::Closed,
-            errno => Fault::Failed(errno),
+            errno => Fault::Failed(Reason::Errno(errno)),
         }
     }
 }
 
 /// Bytes on their way from a stream: a block, and which part of it.
-struct Got<B> {
-    block: B,
-    from: usize,
-    len: usize,
+pub(super) struct Got<B> {
+    pub block: B,
+    pub from: usize,
+    pub len: usize,
     /// The whole block.
-    whole: usize,
+    pub whole: usize,
 }
 
 impl<H: Room> Component<H> {
@@ -79,7 +88,7 @@ impl<H: Room> Component<H> {
     fn fault(&mut self, out: u32, offset: u32, fault: Fault) -> Outcome {
         let (case, handle) = match fault {
             Fault::Closed => (1, 0),
-            Fault::Failed(errno) => (0, self.table.add(Resource::Error(errno))?),
+            Fault::Failed(reason) => (0, self.table.add(Resource::Error(reason))?),
         };
         self.put(out, &[1])?;
         self.put_at(out, offset, &[case])?;
@@ -119,6 +128,7 @@ impl<H: Room> Component<H> {
         }
         Ok(match input.at {
             Some(at) => self.get_of_file(input.fd, at, most),
+            None if self.is_client(input.fd) => return self.get_of_client(input.fd, most, waits),
             None => self.get_of_pipe(input.fd, most, waits),
         })
     }
@@ -170,6 +180,11 @@ impl<H: Room> Component<H> {
             return Ok(());
         }
         let fd = input.fd;
+        if self.is_client(fd) {
+            let (host, client) = self.client(fd)?;
+            client.used(host, got.block, count);
+            return Ok(());
+        }
         let rest = crate::table::Rest {
             block: got.block,
             used: got.from + count,
@@ -241,6 +256,7 @@ impl<H: Room> Component<H> {
         let output = *self.table.output(stream)?;
         let permit = match output.to {
             To::Place(_) | To::End => Ok(PIECE as u64),
+            To::Request => self.step(output.fd)?.room().map_err(Fault::from),
             To::Pipe => match self.wasi.table.look(output.fd) {
                 Ok(descriptor) => match descriptor.object.sink() {
                     Some(sink) if sink.is_ready() => Ok(PIECE as u64),
@@ -296,7 +312,15 @@ impl<H: Room> Component<H> {
             }
             done += piece;
         }
-        self.written(out, Ok(()))
+        self.ended(stream, waits, out)
+    }
+
+    /// Answers a write: one that waits has been flushed.
+    fn ended(&mut self, stream: u32, waits: bool, out: u32) -> Outcome {
+        match waits {
+            true => self.flush(stream, true, out),
+            false => self.written(out, Ok(())),
+        }
     }
 
     /// `[method]output-stream.write-zeroes` and `blocking-write-zeroes-and-flush`.
@@ -320,7 +344,7 @@ impl<H: Room> Component<H> {
             }
             left -= piece as u64;
         }
-        self.written(out, Ok(()))
+        self.ended(stream, waits, out)
     }
 
     /// Sends a whole block to a stream.
@@ -331,6 +355,10 @@ impl<H: Room> Component<H> {
         len: usize,
     ) -> Outcome<core::result::Result<(), Fault>> {
         let output = *self.table.output(stream)?;
+        if let To::Request = output.to {
+            let sent = self.send_body(output.fd, block, len)?;
+            return Ok(sent.map_err(Fault::from));
+        }
         let sent = self.send_to(output, block, len);
         if let (Ok(()), To::Place(place)) = (&sent, &mut self.table.output(stream)?.to) {
             *place = place.saturating_add(len as u64);
@@ -353,6 +381,7 @@ impl<H: Room> Component<H> {
             }
             To::Place(place) => Some(place),
             To::End => None,
+            To::Request => return Err(Fault::Closed),
         };
         let (open, _) = table.file(output.fd, rights::FD_WRITE, Errno::Badf)?;
         let written = match place {
@@ -362,17 +391,21 @@ impl<H: Room> Component<H> {
         // What is not written then, finds no room.
         match written == len {
             true => Ok(()),
-            false => Err(Fault::Failed(Errno::Nospc)),
+            false => Err(Errno::Nospc.into()),
         }
     }
 
-    /// `[method]output-stream.flush` and `blocking-flush`: nothing is kept back here.
+    /// `[method]output-stream.flush` and `blocking-flush`: nothing is kept back here, but of a request's body.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
-    pub fn flush(&mut self, stream: u32, out: u32) -> Outcome {
-        self.table.output(stream)?;
-        self.written(out, Ok(()))
+    pub fn flush(&mut self, stream: u32, waits: bool, out: u32) -> Outcome {
+        let output = *self.table.output(stream)?;
+        let flushed = match output.to {
+            To::Request => self.flush_body(output.fd, waits)?.map_err(Fault::from),
+            _ => Ok(()),
+        };
+        self.written(out, flushed)
     }
 
     /// `[method]output-stream.subscribe`.
@@ -383,6 +416,10 @@ impl<H: Room> Component<H> {
         let output = *self.table.output(stream)?;
         match output.to {
             To::Pipe => {
+                self.hold(output.fd);
+                self.pollable(Pollable::Write(output.fd))
+            }
+            To::Request => {
                 self.hold(output.fd);
                 self.pollable(Pollable::Write(output.fd))
             }
@@ -408,6 +445,7 @@ impl<H: Room> Component<H> {
                 let object = self.wasi.table.look(output.fd).map(|d| &d.object);
                 object.is_ok_and(|object| object.sink().is_none_or(|sink| sink.is_ready()))
             }
+            To::Request if !waits => self.step(output.fd)?.room() != Ok(0),
             _ => true,
         };
         let got = match ready {
@@ -434,7 +472,10 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn error_text(&mut self, error: u32, out: u32) -> Outcome {
-        let text = format!("{:?}", self.table.error(error)?);
+        let text = match self.table.error(error)? {
+            Reason::Errno(errno) => format!("{errno:?}"),
+            Reason::Http(why) => format!("{:?}", why.case),
+        };
         let text = self.place(text.as_bytes())?;
         self.put(out, &text)
     }
@@ -446,6 +487,7 @@ impl<H: Room> Component<H> {
     pub(super) fn dropped(&mut self, resource: Resource) -> Outcome {
         match resource {
             // An answer whose end was not said is none.
+            Resource::OutgoingBody(body) if body.number.is_none() => self.drop_request(body.fd),
             Resource::OutgoingBody(body) => self.end_body(body, false),
             _ => Ok(()),
         }

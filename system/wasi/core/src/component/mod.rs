@@ -15,6 +15,8 @@
 //!   (`sing_sdk::program::Local`).
 //! - There are at most [`RESOURCES`] resources, and their texts have at most [`TEXT`] bytes.
 
+mod bodies;
+pub(crate) mod client;
 mod clocks;
 pub mod exports;
 mod fields;
@@ -27,12 +29,14 @@ mod paths;
 mod poll;
 mod program;
 mod resources;
+mod responses;
 pub mod running;
 pub(crate) mod sockets;
 mod tcp;
 mod tcp_options;
 mod udp;
 pub mod web;
+pub(crate) mod why;
 
 use crate::Wasi;
 use crate::errno::Errno;
@@ -61,6 +65,11 @@ impl From<&'static str> for Trap {
 pub trait Room: Host {
     /// The address that the program's `cabi_realloc` says; it may be any.
     fn room(&mut self, alignment: u32, len: u32) -> u32;
+    /// Does for a request to others what can be done without waiting ([`client::Client::step`]). Whoever does not call
+    /// that straight keeps it out of programs that send none.
+    fn step(&mut self, client: &mut client::Client<Self>, waits: bool)
+    where
+        Self: Sized;
 }
 
 /// A component's world.
@@ -75,6 +84,8 @@ pub struct Component<H: Host> {
     exchange: Option<Box<dyn web::Exchange<H>>>,
     /// What `insecure-seed` has said.
     seed: Option<[u64; 2]>,
+    /// The descriptors of requests to others.
+    clients: Vec<u32>,
 }
 
 impl<H: Host> core::fmt::Debug for Component<H> {
@@ -94,6 +105,7 @@ impl<H: Room> Component<H> {
             request: None,
             exchange: None,
             seed: None,
+            clients: Vec::new(),
         };
         for fd in component.wasi.table.open() {
             component.hold(fd);
@@ -117,6 +129,7 @@ impl<H: Room> Component<H> {
         };
         *uses = uses.saturating_sub(1);
         if *uses == 0 {
+            self.clients.retain(|client| *client != fd);
             // A program of preview 1 may have closed it already.
             let _ = self.wasi.fd_close(fd);
         }
@@ -128,8 +141,16 @@ impl<H: Room> Component<H> {
     /// If there is none of this number, or it is a body whose stream has not been dropped.
     pub fn resource_drop(&mut self, handle: u32) -> Outcome {
         let resource = self.table.take(handle)?;
-        if let Resource::Incoming(fd) | Resource::Outgoing(udp::Sends { fd, .. }) = resource {
-            self.stream_dropped(fd);
+        match resource {
+            Resource::Incoming(fd) | Resource::Outgoing(udp::Sends { fd, .. }) => {
+                self.stream_dropped(fd);
+            }
+            // Nobody will ask for the answer.
+            Resource::OutgoingRequest(web::Outgoing {
+                client: Some(fd), ..
+            })
+            | Resource::Future { fd, told: false } => self.client(fd)?.1.cancel(),
+            _ => {}
         }
         match resource.descriptor() {
             Some(fd) => {

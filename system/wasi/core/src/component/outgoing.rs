@@ -1,13 +1,12 @@
-//! Requests that a component would send: it can make them, and sending is refused. A component here
-//! answers requests, and connects to nobody.
+//! Requests to others as a component makes them, until it hands them over ([`super::responses`]).
 
+use super::client::Client;
 use super::resources::Resource;
-use super::web::{Fields, METHODS};
+use super::web::{Body, Fields, METHODS};
 use super::{Component, Outcome, Room};
 use alloc::string::String;
+use sing_sdk::web::is_of_header_name;
 
-/// `HTTP-request-denied` of `error-code`.
-const DENIED: u8 = 15;
 /// The longest text of a request.
 const LONGEST: usize = 16 << 10;
 
@@ -15,14 +14,14 @@ const LONGEST: usize = 16 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
     /// The method, if it is not GET.
-    method: Option<String>,
-    path: Option<String>,
+    pub(super) method: Option<String>,
+    pub(super) path: Option<String>,
     /// The number of the scheme, and its name if it is another.
-    scheme: Option<(u8, String)>,
-    authority: Option<String>,
-    fields: Fields,
-    /// Whether the component has its body.
-    body: bool,
+    pub(super) scheme: Option<(u8, String)>,
+    pub(super) authority: Option<String>,
+    pub(super) fields: Fields,
+    /// The descriptor under which it will be sent, once the component has its body.
+    pub(super) client: Option<u32>,
 }
 
 impl Outgoing {
@@ -50,18 +49,28 @@ impl<H: Room> Component<H> {
         }))
     }
 
-    /// `body`: once. What is written there goes nowhere, as the request is not sent.
+    /// `body`: once. What is written there before the request is handed over is kept, as far as there is room.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn outgoing_body(&mut self, request: u32, out: u32) -> Outcome {
-        if self.table.outgoing_request(request)?.body {
+        let of = self.table.outgoing_request(request)?;
+        let length = sing_http::content_length(&of.fields.list);
+        let (None, Ok(length)) = (of.client, length) else {
             return self.handle_or_not(out, None);
-        }
-        let nowhere = self.wasi.host.nowhere();
-        let body = self.new_body(nowhere, None)?;
-        self.table.outgoing_request(request)?.body = body.is_some();
-        self.handle_or_not(out, body)
+        };
+        let mut client = Client::new(length);
+        client.give_body();
+        let Some(fd) = self.add_client(client) else {
+            return self.handle_or_not(out, None);
+        };
+        // The request holds it, and its body.
+        self.hold(fd);
+        self.table.outgoing_request(request)?.client = Some(fd);
+        let (number, given) = (None, false);
+        let body = Body { number, fd, given };
+        let body = self.table.add(Resource::OutgoingBody(body))?;
+        self.handle_or_not(out, Some(body))
     }
 
     /// `headers`.
@@ -131,7 +140,9 @@ impl<H: Room> Component<H> {
     ) -> Outcome<u32> {
         let text = match METHODS.get(method as usize) {
             Some(known) => Some(String::from(*known)),
-            None => self.text(at, len)?.filter(|text| !text.is_empty()),
+            None => self
+                .text(at, len)?
+                .filter(|text| !text.is_empty() && text.bytes().all(is_of_header_name)),
         };
         self.set(request, text.map(Some), |of, text| of.method = text)
     }
@@ -257,28 +268,5 @@ impl<H: Room> Component<H> {
             *place = limit;
         }
         Ok(0)
-    }
-
-    /// `handle` of `wasi:http/outgoing-handler`: denied. Both resources are used up.
-    ///
-    /// # Errors
-    /// For what breaks the canonical ABI.
-    pub fn outgoing_handle(&mut self, request: u32, options: Option<u32>, out: u32) -> Outcome {
-        self.table.outgoing_request(request)?;
-        if let Some(options) = options {
-            self.table.request_options(options)?;
-            self.table.take(options)?;
-        }
-        self.table.take(request)?;
-        self.put(out, &[1])?;
-        self.put_at(out, 8, &[DENIED])
-    }
-
-    /// Calls of a response to such a request, of which there is none.
-    ///
-    /// # Errors
-    /// Always.
-    pub fn no_response<T>(&mut self) -> Outcome<T> {
-        Err("passes a response of another server, and it has none".into())
     }
 }

@@ -61,8 +61,8 @@ impl<H: Room> Component<H> {
         self.wasi.table.look(fd).ok().map(|d| &d.object)
     }
 
-    /// Waits until one of these may be ready.
-    fn await_any(&mut self, all: &[Pollable]) {
+    /// Waits until one of these may be ready, or there is something to be done for a request to others.
+    pub(super) fn await_any(&mut self, all: &[Pollable]) -> Outcome {
         let (mut read, mut written, mut made) = (Vec::new(), Vec::new(), Vec::new());
         let mut nanos = None;
         let now = self.wasi.host.monotonic();
@@ -81,13 +81,45 @@ impl<H: Room> Component<H> {
                     least(TURN);
                 }
                 Pollable::Write(_) if written.len() == STREAMS => least(TURN),
+                Pollable::Read(fd) | Pollable::Write(fd) | Pollable::Socket(fd)
+                    if self.is_client(fd) => {}
                 Pollable::Read(fd) => read.push(fd),
                 Pollable::Write(fd) => written.push(fd),
                 Pollable::Socket(fd) => made.push(fd),
             }
         }
+        // Those go on whatever is waited for.
+        for fd in &self.clients {
+            match made.contains(fd) {
+                true => {}
+                false if read.len().max(written.len()) + made.len() >= STREAMS => least(TURN),
+                false => made.push(*fd),
+            }
+        }
+        if let Some(end) = self.clients_deadline() {
+            least(end.saturating_sub(now));
+        }
+        let comes = nanos.is_some() || all.iter().any(|pollable| self.may_come(*pollable));
+        if !comes {
+            return Err("waits for what it has to do itself: to send its request".into());
+        }
         let wasi = &mut self.wasi;
         wait(&mut wasi.host, &wasi.table, (&read, &written, &made), nanos);
+        self.step_all();
+        Ok(())
+    }
+
+    /// Whether something that is no doing of the program's can make this ready.
+    fn may_come(&self, pollable: Pollable) -> bool {
+        match pollable {
+            Pollable::Now | Pollable::At(_) => true,
+            Pollable::Read(fd) | Pollable::Write(fd) | Pollable::Socket(fd) => {
+                match self.object(fd) {
+                    Some(Object::Made(made)) => made.may_come(),
+                    _ => true,
+                }
+            }
+        }
     }
 
     /// `[method]pollable.ready`.
@@ -96,6 +128,7 @@ impl<H: Room> Component<H> {
     /// For what breaks the canonical ABI.
     pub fn ready(&mut self, pollable: u32) -> Outcome<u32> {
         let pollable = *self.table.pollable(pollable)?;
+        self.step_all();
         Ok(self.is_ready(pollable).into())
     }
 
@@ -105,8 +138,9 @@ impl<H: Room> Component<H> {
     /// For what breaks the canonical ABI.
     pub fn block(&mut self, pollable: u32) -> Outcome {
         let pollable = *self.table.pollable(pollable)?;
+        self.step_all();
         while !self.is_ready(pollable) {
-            self.await_any(&[pollable]);
+            self.await_any(&[pollable])?;
         }
         Ok(())
     }
@@ -128,6 +162,7 @@ impl<H: Room> Component<H> {
             let handle = self.number(u64::from(list) + number * 4)?;
             all.push(*self.table.pollable(handle)?);
         }
+        self.step_all();
         let ready = loop {
             let ready: Vec<u32> = (0..)
                 .zip(&all)
@@ -136,7 +171,7 @@ impl<H: Room> Component<H> {
             if !ready.is_empty() {
                 break ready;
             }
-            self.await_any(&all);
+            self.await_any(&all)?;
         };
         let list = self.list(&ready, 4, |component, at, number| {
             component.put(at, &number.to_le_bytes())

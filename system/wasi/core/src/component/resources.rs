@@ -5,6 +5,7 @@ use super::paths::Entries;
 use super::poll::Pollable;
 use super::udp::Sends;
 use super::web::{Body, Fields, Outgoing};
+use super::why::Why;
 use super::{Outcome, Trap};
 use crate::errno::Errno;
 use alloc::format;
@@ -16,10 +17,17 @@ pub const RESOURCES: usize = 1 << 16;
 /// Bytes of texts in them, at most.
 pub const TEXT: usize = 4 << 20;
 
+/// Why a stream has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Errno(Errno),
+    Http(Why),
+}
+
 /// A resource.
 #[derive(Debug)]
 pub(crate) enum Resource {
-    Error(Errno),
+    Error(Reason),
     Pollable(Pollable),
     Input(Input),
     Output(Output),
@@ -41,8 +49,11 @@ pub(crate) enum Resource {
     Outparam,
     /// The request's body; its descriptor, which the stream takes.
     IncomingBody(u32),
-    /// Trailers that are never there; whether they were asked for.
-    Trailers(bool),
+    /// What comes behind a body, of a request nothing; whether it was asked for.
+    Trailers {
+        fd: Option<u32>,
+        asked: bool,
+    },
     Response {
         status: u16,
         fields: Fields,
@@ -51,6 +62,23 @@ pub(crate) enum Resource {
     OutgoingBody(Body),
     OutgoingRequest(Outgoing),
     RequestOptions([Option<u64>; 3]),
+    /// An answer that is to come: the descriptor of its request, and whether it was told.
+    Future {
+        fd: u32,
+        told: bool,
+    },
+    /// An answer.
+    IncomingResponse(Answered),
+}
+
+/// The head of an answer; the descriptor of its request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub fd: u32,
+    pub status: u16,
+    pub fields: Fields,
+    /// Whether the program has asked for its body.
+    pub consumed: bool,
 }
 
 impl Resource {
@@ -64,7 +92,11 @@ impl Resource {
             | Resource::Tcp(fd)
             | Resource::Udp(fd)
             | Resource::Lookup(fd)
-            | Resource::Incoming(fd) => Some(*fd),
+            | Resource::Incoming(fd)
+            | Resource::Future { fd, .. }
+            | Resource::IncomingResponse(Answered { fd, .. }) => Some(*fd),
+            Resource::Trailers { fd, .. } => *fd,
+            Resource::OutgoingRequest(request) => request.client,
             Resource::Outgoing(sends) => Some(sends.fd),
             Resource::Entries(entries) => Some(entries.fd),
             Resource::Pollable(Pollable::Read(fd) | Pollable::Write(fd) | Pollable::Socket(fd)) => {
@@ -78,6 +110,7 @@ impl Resource {
         match self {
             Resource::Fields(fields) | Resource::Response { fields, .. } => fields.bytes(),
             Resource::OutgoingRequest(request) => request.bytes(),
+            Resource::IncomingResponse(answered) => answered.fields.bytes(),
             _ => 0,
         }
     }
@@ -138,6 +171,11 @@ impl Resources {
         self.all.get_mut(place as usize)?.as_mut()
     }
 
+    /// Whether there is one like this.
+    pub fn any(&self, is: impl Fn(&Resource) -> bool) -> bool {
+        self.all.iter().flatten().any(is)
+    }
+
     /// Takes a resource out; its number is free.
     pub fn take(&mut self, handle: u32) -> Outcome<Resource> {
         let place = handle.checked_sub(1);
@@ -172,7 +210,7 @@ macro_rules! found {
 }
 
 found! {
-    error: Error(Errno) "error";
+    error: Error(Reason) "error";
     pollable: Pollable(Pollable) "pollable";
     input: Input(Input) "input-stream";
     output: Output(Output) "output-stream";
@@ -185,13 +223,33 @@ found! {
     outgoing: Outgoing(Sends) "outgoing-datagram-stream";
     fields: Fields(Fields) "fields";
     incoming_body: IncomingBody(u32) "incoming-body";
-    trailers: Trailers(bool) "future-trailers";
     outgoing_body: OutgoingBody(Body) "outgoing-body";
     outgoing_request: OutgoingRequest(Outgoing) "outgoing-request";
     request_options: RequestOptions([Option<u64>; 3]) "request-options";
+    response: IncomingResponse(Answered) "incoming-response";
 }
 
 impl Resources {
+    /// What comes behind a body: the descriptor of its request, and whether it was asked for.
+    pub fn trailers(&mut self, handle: u32) -> Outcome<(Option<u32>, &mut bool)> {
+        let is = |resource: &Resource| matches!(resource, Resource::Trailers { .. });
+        self.check(handle, is, "future-trailers")?;
+        match self.get(handle) {
+            Some(Resource::Trailers { fd, asked }) => Ok((*fd, asked)),
+            _ => Err(none(handle)),
+        }
+    }
+
+    /// An answer that is to come: the descriptor of its request, and whether it was told.
+    pub fn future(&mut self, handle: u32) -> Outcome<(u32, &mut bool)> {
+        let is = |resource: &Resource| matches!(resource, Resource::Future { .. });
+        self.check(handle, is, "future-incoming-response")?;
+        match self.get(handle) {
+            Some(Resource::Future { fd, told }) => Ok((*fd, told)),
+            _ => Err(none(handle)),
+        }
+    }
+
     /// That this is a resource of the kind that `is` says.
     pub fn check(&mut self, handle: u32, is: fn(&Resource) -> bool, word: &str) -> Outcome {
         match self.get(handle) {

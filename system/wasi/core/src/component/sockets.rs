@@ -67,6 +67,7 @@ pub(crate) enum Made<H: Host> {
     Tcp(super::tcp::Socket<H>),
     Udp(super::udp::Socket<H>),
     Lookup(super::lookup::Lookup<H>),
+    Client(Box<super::client::Client<H>>),
 }
 
 /// What is waited for of it.
@@ -102,6 +103,19 @@ impl<H: Host> Made<H> {
         }
     }
 
+    /// The client, of a request to others.
+    pub fn client(&self) -> Option<&super::client::Client<H>> {
+        match self {
+            Made::Client(client) => Some(client),
+            _ => None,
+        }
+    }
+
+    /// Whether something may come of it without the program's doing.
+    pub fn may_come(&self) -> bool {
+        self.client().is_none_or(|client| client.is_under_way())
+    }
+
     /// What there is to wait for.
     pub fn waited(&self, side: Side) -> Option<Waited<'_, H::Net>> {
         match (self, side) {
@@ -109,15 +123,22 @@ impl<H: Host> Made<H> {
             (Made::Udp(socket), Side::Come) => socket.datagrams().map(Waited::Come),
             (Made::Udp(socket), Side::Room) => socket.datagrams().map(Waited::Room),
             (Made::Lookup(lookup), Side::Come) => lookup.pending().map(Waited::Lookup),
+            // Whatever is wanted of a client, its next step brings it nearer.
+            (Made::Client(client), Side::Stage) => client.waited(),
             _ => None,
         }
     }
 
     /// Whether a call would say something new.
     pub fn is_ready(&self, side: Side) -> bool {
-        match self.listener() {
-            Some(listener) if side == Side::Stage => listener.is_ready(),
-            _ => self.waited(side).is_none_or(|waited| waited.is_ready()),
+        match (self, side) {
+            (Made::Client(client), Side::Stage) => client.is_answered(),
+            (Made::Client(client), Side::Come) => client.has_come(),
+            (Made::Client(client), Side::Room) => client.room() != Ok(0),
+            _ => match self.listener() {
+                Some(listener) if side == Side::Stage => listener.is_ready(),
+                _ => self.waited(side).is_none_or(|waited| waited.is_ready()),
+            },
         }
     }
 }

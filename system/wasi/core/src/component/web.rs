@@ -6,7 +6,7 @@
 
 use super::io::To;
 use super::poll::Pollable;
-use super::resources::Resource;
+use super::resources::{Reason, Resource};
 use super::{Component, Outcome, Room};
 use crate::errno::Result;
 use crate::host::Host;
@@ -40,9 +40,9 @@ pub struct Request {
 /// A body that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// The exchange's number for it; none of a request, whose body goes nowhere.
+    /// The exchange's number for it; none of a request to others.
     pub number: Option<u32>,
-    /// The descriptor of its stream.
+    /// The descriptor of its stream, or of the request.
     pub fd: u32,
     /// Whether the component has the stream.
     pub given: bool,
@@ -193,9 +193,14 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn body_finish(&mut self, body: u32) -> Outcome<u32> {
-        self.table.incoming_body(body)?;
+        let of = *self.table.incoming_body(body)?;
+        let fd = self.is_client(of).then_some(of);
+        if let Some(fd) = fd {
+            self.hold(fd);
+            self.client(fd)?.1.drain();
+        }
         self.resource_drop(body)?;
-        self.table.add(Resource::Trailers(false))
+        self.table.add(Resource::Trailers { fd, asked: false })
     }
 
     /// `[method]future-trailers.subscribe`.
@@ -203,23 +208,52 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn trailers_subscribe(&mut self, trailers: u32) -> Outcome<u32> {
-        self.table.trailers(trailers)?;
-        self.pollable(Pollable::Now)
+        match self.table.trailers(trailers)?.0 {
+            Some(fd) => {
+                self.hold(fd);
+                self.pollable(Pollable::Read(fd))
+            }
+            None => self.pollable(Pollable::Now),
+        }
     }
 
-    /// `[method]future-trailers.get`: there are none, which is said once.
+    /// `[method]future-trailers.get`: those of an answer; a request has none. It is said once.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn trailers_get(&mut self, trailers: u32, out: u32) -> Outcome {
-        let asked = core::mem::replace(self.table.trailers(trailers)?, true);
+        let (fd, asked) = self.table.trailers(trailers)?;
+        if *asked {
+            self.put(out, &[1])?;
+            return self.put_at(out, 8, &[1]);
+        }
+        let come = match fd {
+            Some(fd) => self.step(fd)?.trailers(),
+            None => Some(Ok(Vec::new())),
+        };
+        let Some(come) = come else {
+            return self.put(out, &[0]);
+        };
+        *self.table.trailers(trailers)?.1 = true;
         self.put(out, &[1])?;
-        self.put_at(out, 8, &[asked.into()])?;
-        match asked {
-            true => Ok(()),
-            false => {
+        self.put_at(out, 8, &[0])?;
+        match come {
+            Ok(fields) => {
+                let shown = fields
+                    .into_iter()
+                    .filter(|(name, _)| !is_of_connection(name));
+                let shown: Vec<Field> = shown.collect();
                 self.put_at(out, 16, &[0])?;
-                self.put_at(out, 24, &[0])
+                self.put_at(out, 24, &[u8::from(!shown.is_empty())])?;
+                if shown.is_empty() {
+                    return Ok(());
+                }
+                let handle = self.add_fields(shown, true)?;
+                self.put_at(out, 28, &handle.to_le_bytes())
+            }
+            Err(why) => {
+                self.put_at(out, 16, &[1])?;
+                self.put_why(out, 24, &why)
             }
         }
     }
@@ -308,7 +342,7 @@ impl<H: Room> Component<H> {
     }
 
     /// A body that is written into a stream; none if there are too many descriptors.
-    pub(super) fn new_body(&mut self, sink: H::Sink, number: Option<u32>) -> Outcome<Option<u32>> {
+    fn new_body(&mut self, sink: H::Sink, number: Option<u32>) -> Outcome<Option<u32>> {
         let Ok(fd) = self.wasi.add_sink(sink, false) else {
             return Ok(None);
         };
@@ -327,8 +361,11 @@ impl<H: Room> Component<H> {
         if core::mem::replace(&mut body.given, true) {
             return self.handle_or_not(out, None);
         }
-        let fd = body.fd;
-        let stream = self.add_output(fd, To::Pipe)?;
+        let (fd, to) = match body.number {
+            Some(_) => (body.fd, To::Pipe),
+            None => (body.fd, To::Request),
+        };
+        let stream = self.add_output(fd, to)?;
         self.handle_or_not(out, Some(stream))
     }
 
@@ -338,14 +375,29 @@ impl<H: Room> Component<H> {
     /// For what breaks the canonical ABI.
     pub fn body_end(&mut self, body: u32, trailers: Option<u32>, out: u32) -> Outcome {
         let of = *self.table.outgoing_body(body)?;
+        if of.number.is_none() {
+            self.no_stream(of.fd)?;
+        }
+        let mut fields = Vec::new();
         if let Some(trailers) = trailers {
-            // The web server has none to send: they are dropped.
-            self.table.fields(trailers)?;
+            // The web server has none to send: those of an answer are dropped.
+            fields = core::mem::take(&mut self.table.fields(trailers)?.list);
+            let bytes = fields.iter().map(super::fields::size).sum();
+            self.table.shrink(bytes);
             self.resource_drop(trailers)?;
         }
         self.table.take(body)?;
-        self.end_body(of, true)?;
-        self.put(out, &[0])
+        if of.number.is_some() {
+            self.end_body(of, true)?;
+            return self.put(out, &[0]);
+        }
+        match self.end_request(of.fd, fields)? {
+            Ok(()) => self.put(out, &[0]),
+            Err(why) => {
+                self.put(out, &[1])?;
+                self.put_why(out, 8, &why)
+            }
+        }
     }
 
     /// Ends a body.
@@ -404,12 +456,17 @@ impl<H: Room> Component<H> {
         }
     }
 
-    /// `http-error-code`: no error of a stream is one of HTTP.
+    /// `http-error-code`: that of an error of a body's stream.
     ///
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn http_error(&mut self, error: u32, out: u32) -> Outcome {
-        self.table.error(error)?;
-        self.put(out, &[0])
+        match self.table.error(error)?.clone() {
+            Reason::Errno(_) => self.put(out, &[0]),
+            Reason::Http(why) => {
+                self.put(out, &[1])?;
+                self.put_why(out, 8, &why)
+            }
+        }
     }
 }

@@ -16,7 +16,7 @@ use std::vec::Vec;
 
 pub(super) type World = Component<Fake>;
 
-const DATA: u32 = 0x10000;
+use super::DATA;
 
 /// A component with the standard streams and a directory.
 pub(super) struct Components {
@@ -151,7 +151,7 @@ fn a_stream_takes_what_check_write_allows() {
     world.check_write(stream, OUT).unwrap();
     assert!(word(&mut world, OUT + 8) >= 4);
     world.write(stream, at, len, false, OUT).unwrap();
-    world.flush(stream, OUT).unwrap();
+    world.flush(stream, true, OUT).unwrap();
     world.write(stream, at, 2, true, OUT).unwrap();
     world.write_zeroes(stream, 2, true, OUT).unwrap();
     assert_eq!(output.0.borrow().bytes, b"textte\0\0");
@@ -310,11 +310,11 @@ fn handles_that_are_none_are_traps_in_words() {
     assert!(trap(world.new_response(stream)).contains("is no fields"));
     assert!(trap(world.response_body(stream, OUT)).contains("is no outgoing-response"));
     world.resource_drop(stream).unwrap();
-    assert!(trap(world.flush(stream, OUT)).contains("does not have"));
+    assert!(trap(world.flush(stream, true, OUT)).contains("does not have"));
     assert!(trap(world.tcp_accept(1, OUT)).contains("does not have"));
     // The number is free again, for another type.
     assert_eq!(world.new_fields(), Ok(stream));
-    assert!(trap(world.flush(stream, OUT)).contains("is no output-stream"));
+    assert!(trap(world.flush(stream, true, OUT)).contains("is no output-stream"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::disk::{Directory, File};
 use super::fake_net::Net;
+use crate::component::client::Client;
 use crate::errno::{Errno, Result};
 use crate::host::{self, Host};
 use crate::net::Waited;
@@ -128,6 +129,10 @@ impl crate::component::Room for Fake {
         self.next_room = at.saturating_add(len);
         at
     }
+
+    fn step(&mut self, client: &mut Client<Fake>, waits: bool) {
+        client.step(self, waits);
+    }
 }
 
 impl Host for Fake {
@@ -170,6 +175,14 @@ impl Host for Fake {
 
     fn scatter(&mut self, block: &Vec<u8>, at: usize, to: u32, len: usize) {
         self.memory[to as usize..][..len].copy_from_slice(&block[at..at + len]);
+    }
+
+    fn peek(&self, block: &Vec<u8>, at: usize, out: &mut [u8]) {
+        out.copy_from_slice(&block[at..][..out.len()]);
+    }
+
+    fn fill(&mut self, block: &mut Vec<u8>, bytes: &[u8]) {
+        block[..bytes.len()].copy_from_slice(bytes);
     }
 
     fn part(&mut self, block: &Vec<u8>, from: usize, len: usize) -> Result<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! The calls, on a host in memory: what they do, and the errors that programs get.
 
+mod component_http;
+mod component_requests;
 mod component_sockets;
 mod component_udp;
 mod components;
@@ -7,6 +9,7 @@ mod disk;
 mod fake;
 mod fake_net;
 mod files;
+mod http_common;
 mod paths;
 mod sockets;
 mod sockets_common;

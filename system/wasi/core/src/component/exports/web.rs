@@ -107,14 +107,14 @@ macro_rules! http_exports {
             "wasi:http/types#[static]response-outparam.set" fn p2_http_types_response_outparam_set(a: u32, b: u32, c: u32, _d: u32, _e: u64, _f: u32, _g: u32, _h: u32, _i: u32) {
                 $crate::component::running::call("wasi:http/types#[static]response-outparam.set", |component| component.respond(a, if b == 0 { Ok(c) } else { Err(c) }))
             }
-            "wasi:http/types#[method]incoming-response.status" fn p2_http_types_incoming_response_status(_a: u32) -> u32 {
-                $crate::component::running::call("wasi:http/types#[method]incoming-response.status", |component| component.no_response())
+            "wasi:http/types#[method]incoming-response.status" fn p2_http_types_incoming_response_status(a: u32) -> u32 {
+                $crate::component::running::call("wasi:http/types#[method]incoming-response.status", |component| component.answer_status(a))
             }
-            "wasi:http/types#[method]incoming-response.headers" fn p2_http_types_incoming_response_headers(_a: u32) -> u32 {
-                $crate::component::running::call("wasi:http/types#[method]incoming-response.headers", |component| component.no_response())
+            "wasi:http/types#[method]incoming-response.headers" fn p2_http_types_incoming_response_headers(a: u32) -> u32 {
+                $crate::component::running::call("wasi:http/types#[method]incoming-response.headers", |component| component.answer_fields(a))
             }
-            "wasi:http/types#[method]incoming-response.consume" fn p2_http_types_incoming_response_consume(_a: u32, _b: u32) {
-                $crate::component::running::call("wasi:http/types#[method]incoming-response.consume", |component| component.no_response())
+            "wasi:http/types#[method]incoming-response.consume" fn p2_http_types_incoming_response_consume(a: u32, b: u32) {
+                $crate::component::running::call("wasi:http/types#[method]incoming-response.consume", |component| component.answer_body(a, b))
             }
             "wasi:http/types#[method]incoming-body.stream" fn p2_http_types_incoming_body_stream(a: u32, b: u32) {
                 $crate::component::running::call("wasi:http/types#[method]incoming-body.stream", |component| component.body_stream(a, b))
@@ -149,11 +149,11 @@ macro_rules! http_exports {
             "wasi:http/types#[static]outgoing-body.finish" fn p2_http_types_outgoing_body_finish(a: u32, b: u32, c: u32, d: u32) {
                 $crate::component::running::call("wasi:http/types#[static]outgoing-body.finish", |component| component.body_end(a, (b != 0).then_some(c), d))
             }
-            "wasi:http/types#[method]future-incoming-response.subscribe" fn p2_http_types_future_incoming_response_subscribe(_a: u32) -> u32 {
-                $crate::component::running::call("wasi:http/types#[method]future-incoming-response.subscribe", |component| component.no_response())
+            "wasi:http/types#[method]future-incoming-response.subscribe" fn p2_http_types_future_incoming_response_subscribe(a: u32) -> u32 {
+                $crate::component::running::call("wasi:http/types#[method]future-incoming-response.subscribe", |component| component.future_subscribe(a))
             }
-            "wasi:http/types#[method]future-incoming-response.get" fn p2_http_types_future_incoming_response_get(_a: u32, _b: u32) {
-                $crate::component::running::call("wasi:http/types#[method]future-incoming-response.get", |component| component.no_response())
+            "wasi:http/types#[method]future-incoming-response.get" fn p2_http_types_future_incoming_response_get(a: u32, b: u32) {
+                $crate::component::running::call("wasi:http/types#[method]future-incoming-response.get", |component| component.future_get(a, b))
             }
             "wasi:http/types#http-error-code" fn p2_http_types_http_error_code(a: u32, b: u32) {
                 $crate::component::running::call("wasi:http/types#http-error-code", |component| component.http_error(a, b))

@@ -1,0 +1,409 @@
+//! A request of HTTP to another, from its handing over to the end of its answer: the state machine of a client, over
+//! the program's own network.
+//!
+//! There is no thread: [`Client::step`] does what can be done without waiting, and is called when the program asks
+//! for anything of it, and around every wait. A request has a connection of its own, which is given back when the answer has
+//! been read and the request sent, with the first error, or with the last of the program's resources.
+//!
+//! Invariants:
+//! - What is kept is bounded: of the request's body [`sending::ROOM`] and a block, of the answer one block and what
+//!   [`sing_http`] keeps.
+//! - Each state but those in which the program itself is waited for has a moment at which it ends
+//!   ([`Client::deadline`]).
+//! - A step does [`TURNS`] things at most.
+
+mod receiving;
+mod sending;
+
+use super::why::{Case, Why};
+use crate::errno::Errno;
+use crate::host::{Host, Sink as _, Source as _};
+use crate::net::{Answer, Code, Network, Pending, Waited};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use receiving::Receiving;
+use sending::Sending;
+use sing_http::Field;
+use sing_http::request::Request;
+
+pub(crate) use receiving::Head;
+
+/// Things that a step does at most.
+const TURNS: usize = 32;
+/// Addresses of a name that are tried, one after the other.
+const ADDRESSES: usize = 8;
+/// Nanoseconds that each of the three times is if the program does not say.
+const PATIENCE: u64 = 600_000_000_000;
+
+/// The times of `request-options` in their order: to connect, to the answer's head, between pieces of its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    connect: u64,
+    first: u64,
+    between: u64,
+}
+
+impl Limits {
+    pub(crate) fn of(options: [Option<u64>; 3]) -> Limits {
+        let [connect, first, between] = options.map(|time| time.unwrap_or(PATIENCE));
+        Limits {
+            connect,
+            first,
+            between,
+        }
+    }
+}
+
+/// How far the connection is.
+enum Stage<H: Host> {
+    /// The program has not handed the request over.
+    Unsent,
+    Looking(<H::Net as Network>::Lookup),
+    Connecting(<H::Net as Network>::Connecting),
+    Open(H::Source, H::Sink),
+    /// There is none any more.
+    Over,
+}
+
+/// A request that was handed over.
+pub(crate) struct Asked {
+    pub request: Request,
+    /// What its fields say of its body's length.
+    pub said: Option<u64>,
+    /// The server: an address, or a name that is looked up.
+    pub host: Box<str>,
+    pub port: u16,
+    pub limits: Limits,
+}
+
+/// A request, and its answer.
+pub struct Client<H: Host> {
+    stage: Stage<H>,
+    /// The addresses that have not been tried, the next one last.
+    addresses: Vec<IpAddr>,
+    port: u16,
+    limits: Limits,
+    /// When the state began in which it is, or something last came or went.
+    since: u64,
+    sending: Sending<H::Block>,
+    receiving: Receiving<H::Block>,
+}
+
+impl<H: Host> Client<H> {
+    /// One whose request has not been handed over; its body, if the program has it, can be written.
+    pub(crate) fn new(length: Option<u64>) -> Client<H> {
+        Client {
+            stage: Stage::Unsent,
+            addresses: Vec::new(),
+            port: 0,
+            limits: Limits::of([None; 3]),
+            since: 0,
+            sending: Sending::new(length),
+            receiving: Receiving::new(),
+        }
+    }
+
+    /// The program has the request's body.
+    pub(crate) fn give_body(&mut self) {
+        self.sending.give();
+    }
+
+    /// Begins to ask.
+    pub(crate) fn begin(&mut self, host: &mut H, asked: Asked) {
+        self.receiving.begin(&asked.request.method);
+        self.sending.begin(asked.request);
+        (self.port, self.limits) = (asked.port, asked.limits);
+        self.since = host.monotonic();
+        match asked.host.parse() {
+            Ok(address) => {
+                self.addresses = [address].into();
+                self.connect(host);
+            }
+            Err(_) => match look_up(host, &asked.host) {
+                Ok(lookup) => self.stage = Stage::Looking(lookup),
+                Err(code) => self.fail(Why::of_lookup(code)),
+            },
+        }
+    }
+
+    /// Ends it: the answer, and what is written of the request, have failed for this reason, if they have not ended.
+    pub(crate) fn fail(&mut self, why: Why) {
+        self.stage = Stage::Over;
+        self.sending.stop(&why);
+        self.receiving.fail(why);
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn cancel(&mut self) {
+        self.fail(Case::ConnectionTerminated.into());
+    }
+
+    /// Begins a connection to the next address.
+    fn connect(&mut self, host: &mut H) {
+        let mut why = Case::DestinationIpUnroutable.into();
+        while let Some(address) = self.addresses.pop() {
+            match connect(host, SocketAddr::new(address, self.port)) {
+                Ok(connecting) => {
+                    self.stage = Stage::Connecting(connecting);
+                    return;
+                }
+                Err(code) => why = Why::of_connection(code),
+            }
+        }
+        self.fail(why);
+    }
+
+    /// Does what can be done without waiting. When the program `waits`, or asks for something to be sent, the head goes
+    /// out even if it is not known yet how long the body will be.
+    pub(crate) fn step(&mut self, host: &mut H, waits: bool) {
+        self.sending.hasten(waits);
+        for _ in 0..TURNS {
+            if !self.turn(host) {
+                break;
+            }
+        }
+        if self.deadline().is_some_and(|end| host.monotonic() >= end) {
+            let why = self.late();
+            self.fail(why);
+        }
+        if matches!(self.stage, Stage::Open(..))
+            && self.receiving.has_ended()
+            && self.sending.has_ended()
+        {
+            self.stage = Stage::Over;
+        }
+    }
+
+    /// Does one thing; whether there was one.
+    fn turn(&mut self, host: &mut H) -> bool {
+        match &mut self.stage {
+            Stage::Looking(lookup) if lookup.is_ready() => {
+                let Stage::Looking(lookup) = core::mem::replace(&mut self.stage, Stage::Over)
+                else {
+                    return false;
+                };
+                match found(host, lookup) {
+                    Ok(mut addresses) => {
+                        addresses.truncate(ADDRESSES);
+                        addresses.reverse();
+                        self.addresses = addresses;
+                        self.connect(host);
+                    }
+                    Err(code) => self.fail(Why::of_lookup(code)),
+                }
+                true
+            }
+            Stage::Connecting(connecting) if connecting.is_ready() => {
+                let Stage::Connecting(connecting) =
+                    core::mem::replace(&mut self.stage, Stage::Over)
+                else {
+                    return false;
+                };
+                let net = host.net().ok_or(Code::AccessDenied);
+                match net.and_then(|net| net.connected(connecting)) {
+                    Ok((source, sink, _)) => {
+                        self.since = host.monotonic();
+                        self.stage = Stage::Open(source, sink);
+                    }
+                    Err(code) if self.addresses.is_empty() => self.fail(Why::of_connection(code)),
+                    Err(_) => self.connect(host),
+                }
+                true
+            }
+            Stage::Open(source, sink) => {
+                if self.sending.is_ready() && sink.is_ready() {
+                    match self.sending.next(host) {
+                        Ok(None) => {}
+                        Ok(Some(block)) => match sink.send(block) {
+                            Ok(()) => self.since = host.monotonic(),
+                            // The server may have answered all the same.
+                            Err(_) => self.sending.stop(&Case::ConnectionTerminated.into()),
+                        },
+                        Err(why) => self.fail(why),
+                    }
+                    return true;
+                }
+                if self.receiving.is_raw() {
+                    if let Err(why) = self.receiving.digest(host) {
+                        self.fail(why);
+                    }
+                    return true;
+                }
+                if self.receiving.is_ready() && source.is_ready() {
+                    let done = match source.receive() {
+                        Some((block, len)) => self.receiving.take(host, block, len),
+                        None => self.receiving.close(),
+                    };
+                    // The time to the head is for all of it.
+                    if self.receiving.has_head() {
+                        self.since = host.monotonic();
+                    }
+                    if let Err(why) = done {
+                        self.fail(why);
+                    }
+                    return true;
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// When it is given up, if nothing comes; `None` while the program itself is waited for.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        let time = match self.stage {
+            Stage::Unsent | Stage::Over => return None,
+            Stage::Looking(_) | Stage::Connecting(_) => self.limits.connect,
+            Stage::Open(..) if !self.sending.has_begun() && !self.sending.is_ready() => {
+                return None;
+            }
+            Stage::Open(..) if !self.receiving.has_head() => self.limits.first,
+            Stage::Open(..) if self.receiving.is_ready() || self.sending.is_ready() => {
+                self.limits.between
+            }
+            Stage::Open(..) => return None,
+        };
+        self.since.checked_add(time)
+    }
+
+    /// What has not come in time.
+    fn late(&self) -> Why {
+        let case = match self.stage {
+            Stage::Looking(_) => Case::DnsTimeout,
+            Stage::Connecting(_) => Case::ConnectionTimeout,
+            _ if self.sending.is_ready() => Case::ConnectionWriteTimeout,
+            _ => Case::ConnectionReadTimeout,
+        };
+        case.into()
+    }
+
+    /// Whether it was handed over.
+    pub(crate) const fn is_sent(&self) -> bool {
+        !matches!(self.stage, Stage::Unsent)
+    }
+
+    /// Whether it waits for others.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.waited().is_some() || self.source().is_some() || self.sink().is_some()
+    }
+
+    /// What to wait for until a step may do something.
+    pub(crate) fn waited(&self) -> Option<Waited<'_, H::Net>> {
+        match &self.stage {
+            Stage::Looking(lookup) => Some(Waited::Lookup(lookup)),
+            Stage::Connecting(connecting) => Some(Waited::Connecting(connecting)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn source(&self) -> Option<&H::Source> {
+        match &self.stage {
+            Stage::Open(source, _) if self.receiving.is_ready() => Some(source),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn sink(&self) -> Option<&H::Sink> {
+        match &self.stage {
+            Stage::Open(_, sink) if self.sending.is_ready() => Some(sink),
+            _ => None,
+        }
+    }
+
+    /// Whether the answer's head is there, or why there is none.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.receiving.is_answered()
+    }
+
+    /// Takes the answer's head; `None` if it has been taken.
+    pub(crate) fn take_head(&mut self) -> Option<Result<Head, Why>> {
+        self.receiving.take_head()
+    }
+
+    /// Whether there is content to read, or its end, or a reason why there is none.
+    pub(crate) fn has_come(&self) -> bool {
+        self.receiving.has_come()
+    }
+
+    /// A block of the answer's body, at most so many bytes of it. It is given back with what was used
+    /// ([`Client::used`]).
+    pub(crate) fn content(&mut self, most: usize) -> Result<Come<H::Block>, Why> {
+        self.receiving.content(most)
+    }
+
+    /// Gives a block back of which so many bytes were used.
+    pub(crate) fn used(&mut self, host: &H, block: H::Block, count: usize) {
+        // Only what is read can be waited for: the time begins now.
+        self.since = host.monotonic();
+        self.receiving.used(block, count);
+    }
+
+    /// What more comes of the body is dropped.
+    pub(crate) const fn drain(&mut self) {
+        self.receiving.drain();
+    }
+
+    /// What came behind the body, at its end; `None` before.
+    pub(crate) fn trailers(&mut self) -> Option<Result<Vec<Field>, Why>> {
+        self.receiving.trailers()
+    }
+
+    /// How many bytes of the body may be written.
+    pub(crate) fn room(&self) -> Result<u64, Why> {
+        self.sending.room()
+    }
+
+    /// Takes a block of the body, for which there is room.
+    pub(crate) fn write(&mut self, host: &mut H, block: H::Block, len: usize) -> Result<(), Why> {
+        let written = self.sending.write(host, block, len);
+        if let Err(why) = &written {
+            self.fail(why.clone());
+        }
+        written
+    }
+
+    /// Whether all that was written has gone to the network, or has nowhere to go.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.sending.is_flushed()
+    }
+
+    /// The body is whole.
+    pub(crate) fn finish(&mut self, trailers: Vec<Field>) -> Result<(), Why> {
+        let finished = self.sending.finish(trailers);
+        if let Err(why) = &finished {
+            self.fail(why.clone());
+        }
+        finished
+    }
+}
+
+/// What has come of an answer's body.
+pub(crate) enum Come<B> {
+    Nothing,
+    /// A block, from where in it, and how many bytes.
+    Content(B, usize, usize),
+    End,
+}
+
+fn look_up<H: Host>(host: &mut H, name: &str) -> Answer<<H::Net as Network>::Lookup> {
+    host.net().ok_or(Code::AccessDenied)?.look_up(name)
+}
+
+fn found<H: Host>(host: &mut H, lookup: <H::Net as Network>::Lookup) -> Answer<Vec<IpAddr>> {
+    host.net().ok_or(Code::AccessDenied)?.found(lookup)
+}
+
+fn connect<H: Host>(host: &mut H, remote: SocketAddr) -> Answer<<H::Net as Network>::Connecting> {
+    let net = host.net().ok_or(Code::AccessDenied)?;
+    if remote.ip().is_unspecified() || remote.ip().is_multicast() {
+        return Err(Code::InvalidArgument);
+    }
+    let socket = net.tcp()?;
+    net.connect(socket, remote)
+}
+
+/// Memory is short.
+fn short(_: Errno) -> Why {
+    Why::text(Case::InternalError, "memory is short")
+}

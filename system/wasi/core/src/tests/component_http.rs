@@ -1,0 +1,273 @@
+//! `wasi:http/outgoing-handler`, on a network in memory: what is made of that which comes from a server, and what is
+//! given back.
+
+use super::OUT;
+use super::components::{World, get, list, trap, word};
+use super::fake::{Sink, Source};
+use super::http_common::*;
+use super::sockets_common::{net, networked};
+use crate::component::why::{Case, Why, With};
+use std::boxed::Box;
+use std::string::{String, ToString};
+#[test]
+fn an_answer_is_read_with_its_fields_and_trailers() {
+    let mut world = networked();
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1:8080 /a?b");
+    assert_eq!(net(&mut world).begun[0].1.to_string(), "10.0.0.1:8080");
+    assert_eq!(
+        server.got(),
+        "GET /a?b HTTP/1.1\r\nhost: 10.0.0.1:8080\r\nconnection: close\r\n\r\n"
+    );
+    assert_eq!(answer(&mut world, future), None);
+    server.sends("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 20");
+    assert_eq!(answer(&mut world, future), None);
+    server.sends(
+        "1 Created\r\nX-A: b\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+    );
+    let pollable = world.future_subscribe(future).unwrap();
+    assert_eq!(world.ready(pollable), Ok(1));
+    world.resource_drop(pollable).unwrap();
+    let found = answer(&mut world, future).unwrap().unwrap();
+    world.future_get(future, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT + 8, 1), [1], "once");
+    world.resource_drop(future).unwrap();
+    assert_eq!(world.answer_status(found), Ok(201));
+    let fields = world.answer_fields(found).unwrap();
+    world.fields_entries(fields, OUT).unwrap();
+    assert_eq!(word(&mut world, OUT + 4), 1);
+    let first = word(&mut world, OUT);
+    assert_eq!(list(&mut world, first), b"x-a");
+    assert_eq!(list(&mut world, first + 8), b"b");
+    let [body, stream] = body(&mut world, found);
+    world.answer_body(found, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [1], "once");
+    assert_eq!(read(&mut world, stream, false), Ok(Some("hel".into())));
+    assert_eq!(read(&mut world, stream, false), Ok(Some(String::new())));
+    server.sends("lo\r\n0\r\nX-Sum: 9\r\nHost: x\r\n");
+    let pollable = world.subscribe_input(stream).unwrap();
+    world.block(pollable).unwrap();
+    world.read(stream, 1, false, OUT).unwrap();
+    assert_eq!(list(&mut world, OUT + 4), b"l");
+    assert_eq!(read(&mut world, stream, false), Ok(Some("o".into())));
+    assert_eq!(world.ready(pollable), Ok(0));
+    assert!(server.is_open());
+    server.sends("\r\n");
+    assert_eq!(read(&mut world, stream, true), Ok(None));
+    // All has come: the connection is given back, whatever the program keeps.
+    assert!(!server.is_open());
+    world.resource_drop(pollable).unwrap();
+    world.resource_drop(stream).unwrap();
+    let trailers = world.body_finish(body).unwrap();
+    let pollable = world.trailers_subscribe(trailers).unwrap();
+    world.block(pollable).unwrap();
+    world.trailers_get(trailers, OUT).unwrap();
+    assert_eq!(
+        [0, 8, 16, 24].map(|at| get(&mut world, OUT + at, 1)[0]),
+        [1, 0, 0, 1]
+    );
+    let fields = word(&mut world, OUT + 28);
+    world.fields_entries(fields, OUT).unwrap();
+    assert_eq!(word(&mut world, OUT + 4), 1);
+    world.trailers_get(trailers, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT + 8, 1), [1], "once");
+}
+
+#[test]
+fn what_is_no_answer_is_told() {
+    for (text, case) in [
+        ("", Case::ConnectionTerminated),
+        ("HTTP/1.1 200 OK\r\n", Case::ResponseIncomplete),
+        ("HTTP/1.1 100 Continue\r\n\r\n", Case::ResponseIncomplete),
+        ("SSH-2.0\r\n\r\n", Case::ProtocolError),
+        ("HTTP/1.1 101 Switching\r\n\r\n", Case::UpgradeFailed),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            Case::ResponseTransferCoding,
+        ),
+    ] {
+        let mut world = networked();
+        let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+        server.sends(text);
+        server.ends();
+        is(awaited(&mut world, future), case);
+        assert!(!server.is_open());
+    }
+    let mut world = networked();
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+    for _ in 0..2 {
+        server.sends(&"x".repeat(40_000));
+    }
+    let (case, size) = awaited(&mut world, future).unwrap_err();
+    assert_eq!((case, size), (26, With::Size(65536)));
+}
+
+#[test]
+fn what_came_before_an_error_is_read() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (rest, case) in [
+        ("5\r\nhello\r\nx\r\n", Case::ProtocolError),
+        ("5\r\nhello", Case::ResponseIncomplete),
+        ("7\r\nhello", Case::ResponseIncomplete),
+    ] {
+        let mut world = networked();
+        let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+        server.sends(&[chunked, rest].concat());
+        server.ends();
+        let found = awaited(&mut world, future).unwrap();
+        let ended = (String::from("hello"), Err(case as u8));
+        assert_eq!(content(&mut world, found), ended, "{rest:?}");
+        assert!(!server.is_open());
+    }
+}
+
+#[test]
+fn each_wait_has_an_end() {
+    let times = |world: &mut World, words: &str, number| {
+        let options = world.new_options().unwrap();
+        world.set_time_limit(options, number, Some(SECOND)).unwrap();
+        let request = request(world, words, &[]);
+        world.outgoing_handle(request, Some(options), OUT).unwrap();
+        word(world, OUT + 8)
+    };
+    let begin = |world: &mut World| world.wasi.host().now;
+    for (words, case) in [
+        ("GET http a.b /", Case::DnsTimeout),
+        ("GET http 10.0.0.1 /", Case::ConnectionTimeout),
+    ] {
+        let mut world = networked();
+        let before = begin(&mut world);
+        let future = times(&mut world, words, 0);
+        is(awaited(&mut world, future), case);
+        assert_eq!(begin(&mut world) - before, SECOND);
+    }
+    let mut world = networked();
+    let server = Server::connected(&mut world);
+    let future = times(&mut world, "GET http 10.0.0.1 /", 1);
+    server.sends("HTTP/1.1 200 OK\r\n");
+    is(awaited(&mut world, future), Case::ConnectionReadTimeout);
+    assert!(!server.is_open());
+    // Nor does a head that comes byte by byte.
+    let server = Server::connected(&mut world);
+    let future = times(&mut world, "GET http 10.0.0.1 /", 1);
+    let pollable = world.future_subscribe(future).unwrap();
+    for byte in ["H", "T", "T", "P"] {
+        assert_eq!(answer(&mut world, future), None, "{byte}");
+        assert_eq!(world.ready(pollable), Ok(0));
+        world.wasi.host().now += SECOND * 3 / 10;
+        server.sends(byte);
+    }
+    is(
+        answer(&mut world, future).unwrap(),
+        Case::ConnectionReadTimeout,
+    );
+    let server = Server::connected(&mut world);
+    let future = times(&mut world, "GET http 10.0.0.1 /", 2);
+    server.sends("HTTP/1.1 200 OK\r\n\r\nsome");
+    let found = awaited(&mut world, future).unwrap();
+    // What the program does not ask for is not waited for.
+    world.wasi.host().now += 5 * SECOND;
+    let ended = ("some".into(), Err(Case::ConnectionReadTimeout as u8));
+    assert_eq!(content(&mut world, found), ended);
+    // Without a time of its own, the usual one.
+    let before = begin(&mut world);
+    let (future, _server) = sent(&mut world, "GET http 10.0.0.1 /");
+    is(awaited(&mut world, future), Case::ConnectionReadTimeout);
+    assert_eq!(begin(&mut world) - before, 600 * SECOND);
+    // A server that does not read.
+    let server = Server::connected(&mut world);
+    server.sink.0.borrow_mut().full = true;
+    let future = times(&mut world, "GET http 10.0.0.1 /", 1);
+    is(awaited(&mut world, future), Case::ConnectionWriteTimeout);
+}
+
+#[test]
+fn what_is_dropped_is_given_back() {
+    let mut world = networked();
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+    assert!(server.is_open());
+    world.resource_drop(future).unwrap();
+    assert!(!server.is_open());
+    // A body that is dropped is no shorter body.
+    let server = Server::connected(&mut world);
+    let first = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, first);
+    let future = handle(&mut world, first).unwrap();
+    assert!(write(&mut world, stream, b"some"));
+    assert!(trap(world.body_end(body, None, OUT)).contains("before it has dropped the stream"));
+    world.resource_drop(stream).unwrap();
+    world.resource_drop(body).unwrap();
+    assert_eq!(server.got(), "");
+    is(awaited(&mut world, future), Case::ProtocolError);
+    assert!(!server.is_open());
+    world.resource_drop(future).unwrap();
+    // An answer whose body nobody reads.
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+    server.sends("HTTP/1.1 200 OK\r\n\r\nsome");
+    let found = awaited(&mut world, future).unwrap();
+    world.resource_drop(future).unwrap();
+    assert!(server.is_open());
+    world.resource_drop(found).unwrap();
+    assert!(!server.is_open());
+    // A request that was never sent.
+    let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, request);
+    world.resource_drop(request).unwrap();
+    assert!(!write(&mut world, stream, b"x"));
+    assert_eq!(finish(&mut world, [body, stream]), Ok(()));
+    assert_eq!(world.wasi.table.open().len(), 4);
+}
+
+#[test]
+fn several_go_on_whichever_is_waited_for() {
+    let mut world = networked();
+    let (first, one) = sent(&mut world, "GET http 10.0.0.1 /");
+    let second = request(&mut world, "POST http 10.0.0.2 /", &[]);
+    let body = outgoing(&mut world, second);
+    // Connected while the first one is waited for.
+    *net(&mut world).connecting.0.borrow_mut() = None;
+    let second = handle(&mut world, second).unwrap();
+    assert!(write(&mut world, body[1], b"two"));
+    assert_eq!(finish(&mut world, body), Ok(()));
+    let two = Server {
+        source: Source::default(),
+        sink: Sink::default(),
+    };
+    let slot = net(&mut world).connecting.0.clone();
+    let ends = (two.source.clone(), two.sink.clone());
+    net(&mut world).comes.push_back(Box::new(move || {
+        *slot.borrow_mut() = Some(Ok(ends));
+    }));
+    world.wasi.host().happens.push_back(|sources, _| {
+        for source in sources {
+            let text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+            source.0.borrow_mut().0.push_back(text);
+        }
+    });
+    let found = awaited(&mut world, first).unwrap();
+    assert!(two.got().ends_with("two"), "{}", two.got());
+    assert_eq!(content(&mut world, found), ("ok".into(), Ok(())));
+    assert!(!one.is_open());
+    let found = awaited(&mut world, second).unwrap();
+    assert_eq!(content(&mut world, found), ("ok".into(), Ok(())));
+}
+
+#[test]
+fn trailers_are_had_without_reading() {
+    let mut world = networked();
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+    server.sends("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3\r\n");
+    let found = awaited(&mut world, future).unwrap();
+    world.answer_body(found, OUT).unwrap();
+    let body = word(&mut world, OUT + 4);
+    let trailers = world.body_finish(body).unwrap();
+    world.trailers_get(trailers, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [0]);
+    server.sends("you\r\n0\r\n");
+    server.ends();
+    let pollable = world.trailers_subscribe(trailers).unwrap();
+    world.block(pollable).unwrap();
+    world.trailers_get(trailers, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT + 16, 1), [1]);
+    let cut = Why::from(sing_http::Fault::Cut);
+    assert_eq!(why(&mut world, OUT + 24).0, cut.case as u8);
+}
