@@ -191,9 +191,15 @@ fn lacking(module: &str, names: &[&str]) -> String {
         "a program of this system imports them: `sing build` or `sing image --bin` puts it into one"
     } else if module.starts_with("wasi:") {
         "a module imports them by the names of WASI 0.2: make a component of it (wasm32-wasip2)"
+    } else if module == "wasi" && names.iter().all(|name| name.starts_with("thread")) {
+        "a program of WASI preview 1 starts no threads (wasi-threads): build it without them (wasm32-wasip1)"
     } else if module.contains("wbg") || module.contains("wbindgen") {
         "the program was made for JavaScript, by wasm-bindgen: build it for WASI (wasm32-wasip1)"
-    } else if names.iter().any(|name| name.contains("emscripten")) {
+    } else if module == "gojs" {
+        "the program was made for JavaScript, by Go: build it with GOOS=wasip1"
+    } else if names.iter().any(|name| name.starts_with("napi_")) {
+        "an add-on of Node.js (Node-API), which runs in Node.js only"
+    } else if names.iter().any(|name| name.contains("emscripten")) || is_shortened(module, names) {
         "the program was made for JavaScript, by emscripten: link it with -sSTANDALONE_WASM, or use \
          the WASI SDK"
     } else {
@@ -202,9 +208,18 @@ fn lacking(module: &str, names: &[&str]) -> String {
     format!("{module}: {of} ({shown}{rest}); {wants}")
 }
 
+/// Whether emscripten has shortened these names, as it does when it optimises: all of them are in a module `a`.
+fn is_shortened(module: &str, names: &[&str]) -> bool {
+    module == "a" && names.iter().all(|name| name.len() <= 2)
+}
+
 /// What is said of an import that is no function.
 fn own(import: &wp::Import<'_>) -> String {
     let what = match import.ty {
+        wp::TypeRef::Memory(memory) if memory.shared => {
+            return "a memory that threads share (wasi-threads); build the program without threads (wasm32-wasip1)"
+                .into();
+        }
         wp::TypeRef::Memory(_) => "memory (link without --import-memory)",
         wp::TypeRef::Table(_) => "table (link without --import-table)",
         wp::TypeRef::Global(_) => "global",

@@ -238,12 +238,11 @@ impl State {
     /// Gives the reservation whose memory at `at` has just become accessible large pages, if it is
     /// large and has none yet, or what is new of it. Returns where it begins.
     fn widen(&mut self, new: &Range<u64>) -> Option<u64> {
-        let (start, end) = self.islands.around(new.start)?;
-        if end - start < wide::LARGE || self.blanks.meets(start, end) {
-            return None;
-        }
         let (&first, taken) = self.taken.range_mut(..=new.start).next_back()?;
-        if start < first || end > taken.end {
+        // Where the reservation before it, or behind it, is accessible up to this one, they are one island.
+        let (start, end) = self.islands.around(new.start)?;
+        let (start, end) = (start.max(first), end.min(taken.end));
+        if end - start < wide::LARGE || self.blanks.meets(start, end) {
             return None;
         }
         if taken.wide {

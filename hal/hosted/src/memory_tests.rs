@@ -68,6 +68,24 @@ fn large_memories_have_large_pages() {
 }
 
 #[test]
+fn a_large_memory_behind_a_full_one_has_large_pages() {
+    let memory = Memory::new(u64::MAX);
+    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    let (full, large) = (memory.reserve(ALIGN), memory.reserve(1 << 30));
+    let (mut full, mut large) = (full.unwrap(), large.unwrap());
+    assert_eq!(full.at() + ALIGN, large.at());
+    assert!(memory.commit(full.part(0, ALIGN)));
+    grow(&memory, &mut large, 2 * wide::LARGE);
+    assert_eq!(memory.state().wide, 1);
+    let has = |at: u64| flags(at).split(' ').any(|flag| flag == "hg");
+    assert!(has(large.at()) && !has(full.at()));
+    memory.release(large);
+    memory.release(full);
+}
+
+#[test]
 fn few_memories_have_large_pages() {
     let memory = Memory::new(u64::MAX);
     let mut all: Vec<_> = (0..wide::MOST + 2)

@@ -171,8 +171,13 @@ impl Sip {
             return Ok(None);
         };
         let end = start + bytes.len() as u64;
-        if end > self.memory.committed() && !self.commit_some(end)? {
-            return Ok(Some(at));
+        if end > self.memory.committed() {
+            // All of the data is going to be there: what the machine commits as quickly is one step. A large
+            // memory so has large pages from the start, into which nothing needs to be moved.
+            self.commit_some(self.template().data_end())?;
+            if end > self.memory.committed() {
+                return Ok(Some(at));
+            }
         }
         // In bounds and below 4 GiB, as the image was checked.
         self.memory.first_window().write(start as u32, bytes)?;
