@@ -52,12 +52,12 @@ would be, with the options for that.
 With one: runs an ordinary program, a module of WASI preview 1 or a component of WASI 0.2, in a system of its own:
 with the standard streams and the exit status of this command, and with these directories of the host, which it can
 change. Without the following, nothing else of the host can be reached. --net: the program, if it is a component,
-makes connections, listens, exchanges datagrams, looks up names and asks servers by HTTP, as this user can; with ranges
-(10.0.0.0/8, ::1) it reaches those alone, and listens at this machine's loopback. --tcplisten: the program, if it is a
-module, has a socket that listens there, at this machine's loopback, as descriptor 3 and on. A program that traps ends
-with status 134. The compiled program is kept for the next run, unless --no-cache: in $SING_CACHE (off: nowhere), or
-singularity in the user's directory for caches. --perf-map writes the functions of all programs to /tmp/perf-PID.map,
-for `perf report`. -v says what is done.",
+makes connections, listens, exchanges datagrams, looks up names and asks servers by HTTP (not https), as this user can;
+with ranges (10.0.0.0/8, ::1; dns=ADDRESS: a server of names) it reaches those alone, and listens at this machine's
+loopback. --tcplisten: the program, if it is a module, has a socket that listens there, at this machine's loopback, as
+descriptor 3 and on. A program that traps ends with status 134. The compiled program is kept for the next run, unless
+--no-cache: in $SING_CACHE (off: nowhere), or singularity in the user's directory for caches. --perf-map writes the
+functions of all programs to /tmp/perf-PID.map, for `perf report`. -v says what is done.",
     },
     About {
         name: "serve",
