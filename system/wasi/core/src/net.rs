@@ -48,6 +48,13 @@ pub type Connection<N> = (
     [SocketAddr; 2],
 );
 
+/// A connection's streams, and its control.
+pub type Controlled<N> = (
+    <N as Network>::Source,
+    <N as Network>::Sink,
+    <N as Network>::Control,
+);
+
 /// A network. No call waits for anybody beyond it.
 #[allow(clippy::missing_errors_doc)] // Why it could not be done.
 pub trait Network {
@@ -61,6 +68,8 @@ pub trait Network {
     type Tcp;
     /// A connection that is being made.
     type Connecting: Pending;
+    /// What can end a connection.
+    type Control: Control;
     /// A socket that listens.
     type Listener: Listener<Source = Self::Source, Sink = Self::Sink>;
     /// A socket of UDP without a port.
@@ -78,6 +87,8 @@ pub trait Network {
     fn connect(&mut self, socket: Self::Tcp, remote: SocketAddr) -> Answer<Self::Connecting>;
     /// What has become of it, when it is ready.
     fn connected(&mut self, connecting: Self::Connecting) -> Answer<Connection<Self>>;
+    /// The same, with what can end the connection.
+    fn joined(&mut self, connecting: Self::Connecting) -> Answer<Controlled<Self>>;
     /// Listens at the port that the socket has; so many connections are taken before they are asked for.
     fn listen(&mut self, socket: Self::Tcp, backlog: u32) -> Answer<Self::Listener>;
 
@@ -102,6 +113,13 @@ pub trait Network {
 pub trait Pending {
     /// Whether there is an answer.
     fn is_ready(&self) -> bool;
+}
+
+/// The control of a connection. Dropping it leaves the connection to the network, which sends what it has been given,
+/// and then ends it.
+pub trait Control {
+    /// Ends the connection at once, with what is under way in both directions.
+    fn abort(self);
 }
 
 /// A datagram that has come: the block, so many bytes of it, and from where.

@@ -93,7 +93,7 @@ impl<H: Room> Component<H> {
     /// The body of a request is dropped before it is whole: so is the request.
     pub(super) fn drop_request(&mut self, fd: u32) -> Outcome {
         self.no_stream(fd)?;
-        self.client(fd)?.1.fail(Case::ProtocolError.into());
+        self.end_client(fd, |client| client.fail(Case::ProtocolError.into()))?;
         self.release(fd);
         Ok(())
     }

@@ -108,6 +108,14 @@ impl<H: Room> Component<H> {
         }
     }
 
+    /// Does to a request what may end it, and then its connection.
+    pub(super) fn end_client(&mut self, fd: u32, ends: impl FnOnce(&mut Client<H>)) -> Outcome {
+        let (host, client) = self.client(fd)?;
+        ends(client);
+        host.step(client, false);
+        Ok(())
+    }
+
     /// When the first of them is given up.
     pub(super) fn clients_deadline(&self) -> Option<u64> {
         let ends =

@@ -4,7 +4,7 @@
 //! reached is what that name space names, and what a socket has is on the program's account there.
 
 use super::datagrams::{Datagrams, Udp};
-use super::{Answer, Code, Connection, Waited};
+use super::{Answer, Code, Connection, Controlled, Waited};
 use crate::sing::{Sink, look};
 use crate::tcp::{self, Listens, Port};
 use alloc::boxed::Box;
@@ -17,7 +17,7 @@ use sing_sdk::contracts::{
 };
 use sing_sdk::io::{Reader, Writer};
 use sing_sdk::names::Names;
-use sing_sdk::net::{address, ip};
+use sing_sdk::net::{Joined, address, ip};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Handle, Text};
 
@@ -103,9 +103,31 @@ pub struct Connecting {
     input: Reader,
 }
 
+impl Connecting {
+    fn become_of(self) -> Answer<(Reader, Sink, Joined)> {
+        use TcpConnectionContract::imp::Connecting as Become;
+        match self.channel.recv() {
+            Become::Connected(joined) => Ok((self.input, Sink::Pipe(self.output), joined)),
+            Become::Failed(fault, _) => Err(code(fault)),
+            Become::Closed => Err(Code::RemoteUnreachable),
+        }
+    }
+}
+
 impl super::Pending for Connecting {
     fn is_ready(&self) -> bool {
         has_come(self.channel.handle())
+    }
+}
+
+/// A connection's channel. To drop it takes no operation of the contract, so that programs that make no connection can
+/// have the code for it.
+#[derive(Debug)]
+pub struct Control(Joined);
+
+impl super::Control for Control {
+    fn abort(self) {
+        drop(self.0.send_abort());
     }
 }
 
@@ -125,6 +147,7 @@ impl super::Network for SystemNetwork {
     type Sink = Sink;
     type Tcp = Tcp;
     type Connecting = Connecting;
+    type Control = Control;
     type Listener = Box<dyn Listens>;
     type Udp = Udp;
     type Datagrams = Datagrams;
@@ -174,16 +197,15 @@ impl super::Network for SystemNetwork {
     }
 
     fn connected(&mut self, connecting: Connecting) -> Answer<Connection<Self>> {
-        use TcpConnectionContract::imp::Connecting as Become;
-        match connecting.channel.recv() {
-            Become::Connected(joined) => {
-                let (joined, ends) = tcp::ends(joined).ok_or(Code::ConnectionAborted)?;
-                tcp::keep(joined);
-                Ok((connecting.input, Sink::Pipe(connecting.output), ends))
-            }
-            Become::Failed(fault, _) => Err(code(fault)),
-            Become::Closed => Err(Code::RemoteUnreachable),
-        }
+        let (input, output, joined) = connecting.become_of()?;
+        let (joined, ends) = tcp::ends(joined).ok_or(Code::ConnectionAborted)?;
+        tcp::keep(joined);
+        Ok((input, output, ends))
+    }
+
+    fn joined(&mut self, connecting: Connecting) -> Answer<Controlled<Self>> {
+        let (input, output, joined) = connecting.become_of()?;
+        Ok((input, output, Control(joined)))
     }
 
     fn listen(&mut self, socket: Tcp, backlog: u32) -> Answer<Box<dyn Listens>> {

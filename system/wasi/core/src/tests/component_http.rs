@@ -3,7 +3,7 @@
 
 use super::OUT;
 use super::components::{World, get, list, trap, word};
-use super::fake::{Sink, Source};
+use super::fake_net::Fate;
 use super::http_common::*;
 use super::sockets_common::{net, networked};
 use crate::component::why::{Case, Why, With};
@@ -55,6 +55,7 @@ fn an_answer_is_read_with_its_fields_and_trailers() {
     assert_eq!(read(&mut world, stream, true), Ok(None));
     // All has come: the connection is given back, whatever the program keeps.
     assert!(!server.is_open());
+    assert_eq!(server.fate(), Fate::Left);
     world.resource_drop(pollable).unwrap();
     world.resource_drop(stream).unwrap();
     let trailers = world.body_finish(body).unwrap();
@@ -91,6 +92,7 @@ fn what_is_no_answer_is_told() {
         server.ends();
         is(awaited(&mut world, future), case);
         assert!(!server.is_open());
+        assert_eq!(server.fate(), Fate::Aborted, "{text:?}");
     }
     let mut world = networked();
     let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
@@ -117,6 +119,7 @@ fn what_came_before_an_error_is_read() {
         let ended = (String::from("hello"), Err(case as u8));
         assert_eq!(content(&mut world, found), ended, "{rest:?}");
         assert!(!server.is_open());
+        assert_eq!(server.fate(), Fate::Aborted);
     }
 }
 
@@ -146,6 +149,7 @@ fn each_wait_has_an_end() {
     server.sends("HTTP/1.1 200 OK\r\n");
     is(awaited(&mut world, future), Case::ConnectionReadTimeout);
     assert!(!server.is_open());
+    assert_eq!(server.fate(), Fate::Aborted);
     // Nor does a head that comes byte by byte.
     let server = Server::connected(&mut world);
     let future = times(&mut world, "GET http 10.0.0.1 /", 1);
@@ -187,6 +191,7 @@ fn what_is_dropped_is_given_back() {
     assert!(server.is_open());
     world.resource_drop(future).unwrap();
     assert!(!server.is_open());
+    assert_eq!(server.fate(), Fate::Aborted);
     // A body that is dropped is no shorter body.
     let server = Server::connected(&mut world);
     let first = request(&mut world, "POST http 10.0.0.1 /", &[]);
@@ -199,6 +204,7 @@ fn what_is_dropped_is_given_back() {
     assert_eq!(server.got(), "");
     is(awaited(&mut world, future), Case::ProtocolError);
     assert!(!server.is_open());
+    assert_eq!(server.fate(), Fate::Aborted);
     world.resource_drop(future).unwrap();
     // An answer whose body nobody reads.
     let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
@@ -208,6 +214,7 @@ fn what_is_dropped_is_given_back() {
     assert!(server.is_open());
     world.resource_drop(found).unwrap();
     assert!(!server.is_open());
+    assert_eq!(server.fate(), Fate::Aborted);
     // A request that was never sent.
     let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
     let [body, stream] = outgoing(&mut world, request);
@@ -228,10 +235,7 @@ fn several_go_on_whichever_is_waited_for() {
     let second = handle(&mut world, second).unwrap();
     assert!(write(&mut world, body[1], b"two"));
     assert_eq!(finish(&mut world, body), Ok(()));
-    let two = Server {
-        source: Source::default(),
-        sink: Sink::default(),
-    };
+    let two = Server::new();
     let slot = net(&mut world).connecting.0.clone();
     let ends = (two.source.clone(), two.sink.clone());
     net(&mut world).comes.push_back(Box::new(move || {

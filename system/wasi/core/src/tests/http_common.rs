@@ -2,9 +2,11 @@
 
 use super::components::{World, get, list, put, word};
 use super::fake::{Sink, Source};
+use super::fake_net::Fate;
 use super::sockets_common::net;
 use super::{DATA, OUT};
 use crate::component::why::{Case, With};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::string::String;
 use std::vec::Vec;
@@ -15,15 +17,22 @@ pub(super) const SECOND: u64 = 1_000_000_000;
 pub(super) struct Server {
     pub source: Source,
     pub sink: Sink,
+    fate: Rc<RefCell<Fate>>,
 }
 
 impl Server {
-    /// The connection that is being made is this one.
-    pub fn connected(world: &mut World) -> Server {
-        let server = Server {
+    pub fn new() -> Server {
+        Server {
             source: Source::default(),
             sink: Sink::default(),
-        };
+            fate: Rc::default(),
+        }
+    }
+
+    /// The connection that is being made is this one.
+    pub fn connected(world: &mut World) -> Server {
+        let server = Server::new();
+        net(world).fate = server.fate.clone();
         let answer = Some(Ok((server.source.clone(), server.sink.clone())));
         *net(world).connecting.0.borrow_mut() = answer;
         server
@@ -41,6 +50,11 @@ impl Server {
     /// What has come there.
     pub fn got(&self) -> String {
         String::from_utf8(self.sink.0.borrow().bytes.clone()).unwrap()
+    }
+
+    /// What has become of the connection.
+    pub fn fate(&self) -> Fate {
+        *self.fate.borrow()
     }
 
     /// Whether the program still has the connection.

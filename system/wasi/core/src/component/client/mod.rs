@@ -2,8 +2,9 @@
 //! the program's own network.
 //!
 //! There is no thread: [`Client::step`] does what can be done without waiting, and is called when the program asks
-//! for anything of it, and around every wait. A request has a connection of its own, which is given back when the answer has
-//! been read and the request sent, with the first error, or with the last of the program's resources.
+//! for anything of it, and around every wait. A request has a connection of its own. It is left to the network when the
+//! answer has been read and the request sent, and ended at once with the first error, or with the last of the program's
+//! resources before that.
 //!
 //! Invariants:
 //! - What is kept is bounded: of the request's body [`sending::ROOM`] and a block, of the answer one block and what
@@ -18,7 +19,7 @@ mod sending;
 use super::why::{Case, Why};
 use crate::errno::Errno;
 use crate::host::{Host, Sink as _, Source as _};
-use crate::net::{Answer, Code, Network, Pending, Waited};
+use crate::net::{Answer, Code, Control as _, Network, Pending, Waited};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -61,7 +62,9 @@ enum Stage<H: Host> {
     Unsent,
     Looking(<H::Net as Network>::Lookup),
     Connecting(<H::Net as Network>::Connecting),
-    Open(H::Source, H::Sink),
+    Open(<H::Net as Network>::Control, H::Source, H::Sink),
+    /// It is to be ended, by the next step: those are what only programs that send requests have.
+    Broken(<H::Net as Network>::Control),
     /// There is none any more.
     Over,
 }
@@ -128,10 +131,18 @@ impl<H: Host> Client<H> {
     }
 
     /// Ends it: the answer, and what is written of the request, have failed for this reason, if they have not ended.
+    /// The next step ends the connection.
     pub(crate) fn fail(&mut self, why: Why) {
-        self.stage = Stage::Over;
+        self.break_off();
         self.sending.stop(&why);
         self.receiving.fail(why);
+    }
+
+    fn break_off(&mut self) {
+        self.stage = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Open(control, ..) | Stage::Broken(control) => Stage::Broken(control),
+            _ => Stage::Over,
+        };
     }
 
     /// Nobody waits for the answer any more.
@@ -171,7 +182,13 @@ impl<H: Host> Client<H> {
             && self.receiving.has_ended()
             && self.sending.has_ended()
         {
+            // The network does the rest.
             self.stage = Stage::Over;
+        }
+        if let Stage::Broken(_) = self.stage
+            && let Stage::Broken(control) = core::mem::replace(&mut self.stage, Stage::Over)
+        {
+            control.abort();
         }
     }
 
@@ -201,17 +218,17 @@ impl<H: Host> Client<H> {
                     return false;
                 };
                 let net = host.net().ok_or(Code::AccessDenied);
-                match net.and_then(|net| net.connected(connecting)) {
-                    Ok((source, sink, _)) => {
+                match net.and_then(|net| net.joined(connecting)) {
+                    Ok((source, sink, control)) => {
                         self.since = host.monotonic();
-                        self.stage = Stage::Open(source, sink);
+                        self.stage = Stage::Open(control, source, sink);
                     }
                     Err(code) if self.addresses.is_empty() => self.fail(Why::of_connection(code)),
                     Err(_) => self.connect(host),
                 }
                 true
             }
-            Stage::Open(source, sink) => {
+            Stage::Open(_, source, sink) => {
                 if self.sending.is_ready() && sink.is_ready() {
                     match self.sending.next(host) {
                         Ok(None) => {}
@@ -253,7 +270,7 @@ impl<H: Host> Client<H> {
     /// When it is given up, if nothing comes; `None` while the program itself is waited for.
     pub(crate) fn deadline(&self) -> Option<u64> {
         let time = match self.stage {
-            Stage::Unsent | Stage::Over => return None,
+            Stage::Unsent | Stage::Broken(_) | Stage::Over => return None,
             Stage::Looking(_) | Stage::Connecting(_) => self.limits.connect,
             Stage::Open(..) if !self.sending.has_begun() && !self.sending.is_ready() => {
                 return None;
@@ -299,14 +316,14 @@ impl<H: Host> Client<H> {
 
     pub(crate) fn source(&self) -> Option<&H::Source> {
         match &self.stage {
-            Stage::Open(source, _) if self.receiving.is_ready() => Some(source),
+            Stage::Open(_, source, _) if self.receiving.is_ready() => Some(source),
             _ => None,
         }
     }
 
     pub(crate) fn sink(&self) -> Option<&H::Sink> {
         match &self.stage {
-            Stage::Open(_, sink) if self.sending.is_ready() => Some(sink),
+            Stage::Open(_, _, sink) if self.sending.is_ready() => Some(sink),
             _ => None,
         }
     }
