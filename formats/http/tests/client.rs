@@ -1,6 +1,6 @@
 //! What a client sends, and what it takes an answer for, in whatever pieces it comes.
 
-use sing_http::answer::{Answer, FIELDS, HEAD, Heads, INTERIM};
+use sing_http::answer::{Answer, CODING, FIELDS, HEAD, Heads, INTERIM};
 use sing_http::body::{LINE, Next, TRAILERS};
 use sing_http::request::{Length, Request, before_chunk, last_chunk, server};
 use sing_http::{Fault, Field};
@@ -291,4 +291,12 @@ fn servers_are_hosts_with_ports() {
     ] {
         assert_eq!(server(text, 80), wanted, "{text:?}");
     }
+}
+
+#[test]
+fn of_a_long_coding_the_beginning_is_told() {
+    let long = "x".repeat(HEAD / 2);
+    let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {long}\r\n\r\n");
+    let read = read("GET", std::iter::once(text.as_bytes()));
+    assert_eq!(read, Err(Fault::Coding("x".repeat(CODING))));
 }

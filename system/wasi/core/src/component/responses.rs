@@ -214,20 +214,34 @@ impl<H: Room> Component<H> {
         *self.table.future(future)?.1 = true;
         self.put(out, &[1])?;
         self.put_at(out, 8, &[0])?;
+        let head = head.map(|(status, fields)| {
+            let shown = fields
+                .into_iter()
+                .filter(|(name, _)| !is_of_connection(name));
+            let fields = Fields {
+                list: shown.collect(),
+                immutable: true,
+            };
+            (status, fields)
+        });
+        // What a server sends is no reason to end the program.
+        let head = match head {
+            Ok((_, fields)) if !self.table.has_room(2 * fields.bytes()) => {
+                let why = Why::from(Case::ResponseHeaderSectionSize);
+                self.client(fd)?.1.fail(why.clone());
+                Err(why)
+            }
+            head => head,
+        };
         match head {
             Ok((status, fields)) => {
-                let shown = fields
-                    .into_iter()
-                    .filter(|(name, _)| !is_of_connection(name));
-                let fields = Fields {
-                    list: shown.collect(),
-                    immutable: true,
-                };
                 self.hold(fd);
+                let reserved = fields.bytes();
                 let answer = self.table.add(Resource::IncomingResponse(Answered {
                     fd,
                     status,
                     fields,
+                    reserved,
                     consumed: false,
                 }))?;
                 self.put_at(out, 16, &[0])?;
@@ -253,7 +267,10 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn answer_fields(&mut self, answer: u32) -> Outcome<u32> {
-        let list = self.table.response(answer)?.fields.list.clone();
+        let of = self.table.response(answer)?;
+        let list = of.fields.list.clone();
+        let reserved = core::mem::take(&mut of.reserved);
+        self.table.shrink(reserved);
         self.add_fields(list, true)
     }
 

@@ -1,14 +1,15 @@
 //! `wasi:http/outgoing-handler`, on a network in memory: what is made of that which comes from a server, and what is
 //! given back.
 
-use super::OUT;
-use super::components::{World, get, list, trap, word};
+use super::components::{World, get, list, put, trap, word};
 use super::fake_net::Fate;
 use super::http_common::*;
 use super::sockets_common::{net, networked};
+use super::{DATA, OUT};
 use crate::component::why::{Case, Why, With};
 use std::boxed::Box;
 use std::string::{String, ToString};
+use std::vec::Vec;
 #[test]
 fn an_answer_is_read_with_its_fields_and_trailers() {
     let mut world = networked();
@@ -274,4 +275,56 @@ fn trailers_are_had_without_reading() {
     assert_eq!(get(&mut world, OUT + 16, 1), [1]);
     let cut = Why::from(sing_http::Fault::Cut);
     assert_eq!(why(&mut world, OUT + 24).0, cut.case as u8);
+}
+
+#[test]
+fn no_server_fills_the_room_for_texts() {
+    let mut world = networked();
+    let head = std::format!("HTTP/1.1 200 OK\r\nX: {}\r\n", "x".repeat(60_000));
+    let get = |world: &mut World| {
+        let (future, server) = sent(world, "GET http 10.0.0.1 /");
+        server.sends(&[&head, "Content-Length: 0\r\n\r\n"].concat());
+        let found = awaited(world, future);
+        world.resource_drop(future).unwrap();
+        found
+    };
+    let mut all = Vec::new();
+    let refused = loop {
+        match get(&mut world) {
+            Ok(answer) => all.push(answer),
+            Err(why) => break why,
+        }
+    };
+    assert_eq!(refused, (26, With::Nothing));
+    assert!(all.len() > 30, "{}", all.len());
+    // All that were taken can be looked at.
+    for answer in all {
+        let fields = world.answer_fields(answer).unwrap();
+        world.resource_drop(answer).unwrap();
+        world.resource_drop(fields).unwrap();
+    }
+    assert!(get(&mut world).is_ok());
+}
+
+#[test]
+fn no_trailers_fill_the_room_for_texts() {
+    let mut world = networked();
+    let fields = world.new_fields().unwrap();
+    let name = put(&mut world, DATA, b"name");
+    put(&mut world, DATA + 0x1000, &[b'x'; 60_000]);
+    for len in [60_000; 69].into_iter().chain([45_000]) {
+        let value = (DATA + 0x1000, len);
+        world.fields_append(fields, name, value, OUT).unwrap();
+    }
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+    let trailer = "x".repeat(10_000);
+    server.sends("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ");
+    server.sends(&[&trailer, "\r\n\r\n"].concat());
+    let found = awaited(&mut world, future).unwrap();
+    world.answer_body(found, OUT).unwrap();
+    let body = word(&mut world, OUT + 4);
+    let trailers = world.body_finish(body).unwrap();
+    world.trailers_get(trailers, OUT).unwrap();
+    assert_eq!(get(&mut world, OUT + 16, 1), [1]);
+    assert_eq!(why(&mut world, OUT + 24), (29, With::Nothing));
 }
