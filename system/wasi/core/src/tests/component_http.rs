@@ -186,6 +186,37 @@ fn each_wait_has_an_end() {
 }
 
 #[test]
+fn the_first_byte_is_waited_for_when_the_request_has_gone() {
+    for said in [None, Some("8")] {
+        let mut world = networked();
+        let server = Server::connected(&mut world);
+        let options = world.new_options().unwrap();
+        world.set_time_limit(options, 1, Some(SECOND)).unwrap();
+        let fields = said.map(|said| ("content-length", said));
+        let request = request(&mut world, "POST http 10.0.0.1 /", fields.as_slice());
+        let [body, stream] = outgoing(&mut world, request);
+        world.outgoing_handle(request, Some(options), OUT).unwrap();
+        let future = word(&mut world, OUT + 8);
+        // A producer that takes its time: the server is not late.
+        for text in [&b"some"[..], b"more"] {
+            // Nor is it if the network does not take that at once.
+            server.sink.0.borrow_mut().full = true;
+            assert!(write(&mut world, stream, text));
+            assert_eq!(answer(&mut world, future), None);
+            server.sink.0.borrow_mut().full = false;
+            world.flush(stream, true, OUT).unwrap();
+            world.wasi.host().now += 5 * SECOND;
+            assert_eq!(answer(&mut world, future), None);
+        }
+        assert_eq!(finish(&mut world, [body, stream]), Ok(()));
+        let before = world.wasi.host().now;
+        is(awaited(&mut world, future), Case::ConnectionReadTimeout);
+        assert_eq!(world.wasi.host().now - before, SECOND);
+        assert_eq!(server.fate(), Fate::Aborted);
+    }
+}
+
+#[test]
 fn what_is_dropped_is_given_back() {
     let mut world = networked();
     let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");

@@ -89,6 +89,8 @@ pub struct Client<H: Host> {
     limits: Limits,
     /// When the state began in which it is, or something last came or went.
     since: u64,
+    /// The program itself was waited for at the end of the last step.
+    idle: bool,
     sending: Sending<H::Block>,
     receiving: Receiving<H::Block>,
 }
@@ -102,6 +104,7 @@ impl<H: Host> Client<H> {
             port: 0,
             limits: Limits::of([None; 3]),
             since: 0,
+            idle: true,
             sending: Sending::new(length),
             receiving: Receiving::new(),
         }
@@ -169,6 +172,10 @@ impl<H: Host> Client<H> {
     /// out even if it is not known yet how long the body will be.
     pub(crate) fn step(&mut self, host: &mut H, waits: bool) {
         self.sending.hasten(waits);
+        // What the program has done meanwhile is what others are waited for from now on.
+        if self.idle {
+            self.since = host.monotonic();
+        }
         for _ in 0..TURNS {
             if !self.turn(host) {
                 break;
@@ -190,6 +197,7 @@ impl<H: Host> Client<H> {
         {
             control.abort();
         }
+        self.idle = self.deadline().is_none();
     }
 
     /// Does one thing; whether there was one.
@@ -231,11 +239,15 @@ impl<H: Host> Client<H> {
             Stage::Open(_, source, sink) => {
                 if self.sending.is_ready() && sink.is_ready() {
                     match self.sending.next(host) {
-                        Ok(None) => {}
+                        // The body's end, behind which nothing goes: the server's time begins.
+                        Ok(None) => self.since = host.monotonic(),
                         Ok(Some(block)) => match sink.send(block) {
                             Ok(()) => self.since = host.monotonic(),
                             // The server may have answered all the same.
-                            Err(_) => self.sending.stop(&Case::ConnectionTerminated.into()),
+                            Err(_) => {
+                                self.sending.stop(&Case::ConnectionTerminated.into());
+                                self.since = host.monotonic();
+                            }
                         },
                         Err(why) => self.fail(why),
                     }
@@ -272,10 +284,10 @@ impl<H: Host> Client<H> {
         let time = match self.stage {
             Stage::Unsent | Stage::Broken(_) | Stage::Over => return None,
             Stage::Looking(_) | Stage::Connecting(_) => self.limits.connect,
-            Stage::Open(..) if !self.sending.has_begun() && !self.sending.is_ready() => {
-                return None;
+            Stage::Open(..) if !self.receiving.has_head() => {
+                let waits = self.sending.has_ended() || self.sending.is_ready();
+                return waits.then(|| self.since.checked_add(self.limits.first))?;
             }
-            Stage::Open(..) if !self.receiving.has_head() => self.limits.first,
             Stage::Open(..) if self.receiving.is_ready() || self.sending.is_ready() => {
                 self.limits.between
             }

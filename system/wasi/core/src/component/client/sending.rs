@@ -101,11 +101,6 @@ impl<B> Sending<B> {
         self.wire.clear();
     }
 
-    /// Whether the head has been made.
-    pub const fn has_begun(&self) -> bool {
-        self.begun
-    }
-
     /// Whether there is a block for the network.
     pub fn is_ready(&self) -> bool {
         match (&self.writing, self.begun) {
