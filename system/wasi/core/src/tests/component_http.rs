@@ -1,8 +1,8 @@
 //! `wasi:http/outgoing-handler`, on a network in memory: what is made of that which comes from a server, and what is
 //! given back.
 
-use super::components::{World, get, list, put, trap, word};
-use super::fake_net::Fate;
+use super::components::{Components, World, component, get, list, put, trap, word};
+use super::fake_net::{Fate, Net};
 use super::http_common::*;
 use super::sockets_common::{net, networked};
 use super::{DATA, OUT};
@@ -273,12 +273,12 @@ fn several_go_on_whichever_is_waited_for() {
     net(&mut world).comes.push_back(Box::new(move || {
         *slot.borrow_mut() = Some(Ok(ends));
     }));
-    world.wasi.host().happens.push_back(|sources, _| {
+    world.wasi.host().happens.push_back(Box::new(|sources, _| {
         for source in sources {
             let text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
             source.0.borrow_mut().0.push_back(text);
         }
-    });
+    }));
     let found = awaited(&mut world, first).unwrap();
     assert!(two.got().ends_with("two"), "{}", two.got());
     assert_eq!(content(&mut world, found), ("ok".into(), Ok(())));
@@ -358,4 +358,54 @@ fn no_trailers_fill_the_room_for_texts() {
     world.trailers_get(trailers, OUT).unwrap();
     assert_eq!(get(&mut world, OUT + 16, 1), [1]);
     assert_eq!(why(&mut world, OUT + 24), (29, With::Nothing));
+}
+
+#[test]
+fn requests_go_on_while_a_pipe_is_waited_for() {
+    let Components {
+        mut world, output, ..
+    } = component();
+    world.wasi.host().net = Some(Net::default());
+    let server = Server::connected(&mut world);
+    let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, request);
+    handle(&mut world, request).unwrap();
+    assert!(write(&mut world, stream, b"some"));
+    assert_eq!(server.got(), "");
+    // The other side of the pipe waits for what the request's server has to see first.
+    let seen = server.sink.clone();
+    world
+        .wasi
+        .host()
+        .happens
+        .push_back(Box::new(move |sources, _| {
+            assert!(seen.0.borrow().bytes.ends_with(b"4\r\nsome\r\n"));
+            sources[0].0.borrow_mut().0.push_back(b"in".to_vec());
+        }));
+    let stdin = world.stdin().unwrap();
+    world.read(stdin, 1000, true, OUT).unwrap();
+    assert_eq!(list(&mut world, OUT + 4), b"in");
+    // The same of a pipe that is full.
+    server.sink.0.borrow_mut().full = true;
+    assert!(write(&mut world, stream, b"more"));
+    output.0.borrow_mut().full = true;
+    world.wasi.host().happens.push_back(Box::new(|_, sinks| {
+        assert_eq!(sinks.len(), 2);
+        sinks[1].0.borrow_mut().full = false;
+    }));
+    let seen = server.sink.clone();
+    world
+        .wasi
+        .host()
+        .happens
+        .push_back(Box::new(move |_, sinks| {
+            assert!(seen.0.borrow().bytes.ends_with(b"4\r\nmore\r\n"));
+            sinks[0].0.borrow_mut().full = false;
+        }));
+    let stdout = world.stdout(1).unwrap();
+    let (at, len) = put(&mut world, DATA, b"out");
+    world.write(stdout, at, len, true, OUT).unwrap();
+    assert_eq!(output.0.borrow().bytes, b"out");
+    assert!(world.wasi.host().happens.is_empty());
+    assert_eq!(finish(&mut world, [body, stream]), Ok(()));
 }
