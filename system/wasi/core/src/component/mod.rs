@@ -154,6 +154,8 @@ impl<H: Room> Component<H> {
                 client: Some(fd), ..
             })
             | Resource::Future { fd, told: false } => self.end_client(fd, Client::cancel)?,
+            // Nor for what comes behind a body that nobody reads.
+            Resource::Trailers { fd: Some(fd), .. } => self.end_client(fd, Client::abandon)?,
             _ => {}
         }
         match resource.descriptor() {

@@ -309,6 +309,43 @@ fn trailers_are_had_without_reading() {
 }
 
 #[test]
+fn what_nobody_wants_is_not_received() {
+    for streams in [false, true] {
+        let mut world = networked();
+        let server = Server::connected(&mut world);
+        let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+        let [sent, stream] = outgoing(&mut world, request);
+        let future = handle(&mut world, request).unwrap();
+        assert!(write(&mut world, stream, b"some"));
+        if !streams {
+            assert_eq!(finish(&mut world, [sent, stream]), Ok(()));
+        }
+        server.sends("HTTP/1.1 200 OK\r\n\r\nendless");
+        let found = awaited(&mut world, future).unwrap();
+        world.answer_body(found, OUT).unwrap();
+        let body = word(&mut world, OUT + 4);
+        let trailers = world.body_finish(body).unwrap();
+        let later = world.at(0).unwrap();
+        world.block(later).unwrap();
+        assert!(server.is_read(), "who has the trailers waits for them");
+        assert_eq!(server.fate(), Fate::Held);
+        world.resource_drop(trailers).unwrap();
+        server.sends("and more");
+        world.block(later).unwrap();
+        assert!(!server.is_read());
+        // The request is one of its own.
+        if streams {
+            assert_eq!(server.fate(), Fate::Held);
+            assert!(write(&mut world, stream, b"more"));
+            assert_eq!(finish(&mut world, [sent, stream]), Ok(()));
+            assert!(server.got().ends_with("4\r\nmore\r\n0\r\n\r\n"));
+        }
+        assert_eq!(server.fate(), Fate::Aborted);
+        world.resource_drop(found).unwrap();
+    }
+}
+
+#[test]
 fn no_server_fills_the_room_for_texts() {
     let mut world = networked();
     let head = std::format!("HTTP/1.1 200 OK\r\nX: {}\r\n", "x".repeat(60_000));

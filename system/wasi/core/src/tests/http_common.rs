@@ -43,6 +43,11 @@ impl Server {
         self.source.0.borrow_mut().0.push_back(block);
     }
 
+    /// Whether all that it has sent was taken.
+    pub fn is_read(&self) -> bool {
+        self.source.0.borrow().0.is_empty()
+    }
+
     pub fn ends(&self) {
         self.source.0.borrow_mut().1 = true;
     }

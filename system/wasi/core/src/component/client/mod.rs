@@ -189,8 +189,11 @@ impl<H: Host> Client<H> {
             && self.receiving.has_ended()
             && self.sending.has_ended()
         {
-            // The network does the rest.
-            self.stage = Stage::Over;
+            match self.receiving.is_whole() {
+                // The network does the rest.
+                true => self.stage = Stage::Over,
+                false => self.break_off(),
+            }
         }
         if let Stage::Broken(_) = self.stage
             && let Stage::Broken(control) = core::mem::replace(&mut self.stage, Stage::Over)
@@ -366,6 +369,11 @@ impl<H: Host> Client<H> {
         // Only what is read can be waited for: the time begins now.
         self.since = host.monotonic();
         self.receiving.used(block, count);
+    }
+
+    /// Nobody wants what more comes of the answer. The request goes on, if the program has not finished it.
+    pub(crate) fn abandon(&mut self) {
+        self.receiving.fail(Case::ConnectionTerminated.into());
     }
 
     /// What more comes of the body is dropped.

@@ -55,7 +55,8 @@ impl<B> Receiving<B> {
         self.heads = Heads::new(method);
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether all of the answer has come.
+    pub fn is_whole(&self) -> bool {
         self.body
             .as_ref()
             .is_some_and(|body| body.next() == Next::End)
