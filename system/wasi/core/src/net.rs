@@ -117,9 +117,15 @@ pub trait Pending {
 
 /// The control of a connection. Dropping it leaves the connection to the network, which sends what it has been given,
 /// and then ends it.
-pub trait Control {
-    /// Ends the connection at once, with what is under way in both directions.
+#[allow(clippy::missing_errors_doc)] // How the connection has ended.
+pub trait Control: Pending {
+    /// Ends the connection at once, with what is under way in both directions; one that was asked how it ends, is left.
     fn abort(self);
+    /// Asks how the connection ends. There is an answer (`is_ready`) at once if the connection has ended by a fault,
+    /// and else when both sides have ended their directions.
+    fn ask(&mut self);
+    /// The answer, once, when there is one: without a fault, all has come that was sent.
+    fn ended(&mut self) -> Answer;
 }
 
 /// A datagram that has come: the block, so many bytes of it, and from where.
@@ -156,6 +162,8 @@ pub enum Waited<'a, N: Network + ?Sized> {
     Room(&'a N::Datagrams),
     /// A name that is being looked up.
     Lookup(&'a N::Lookup),
+    /// The end of a connection that was asked how it ends.
+    Ending(&'a N::Control),
 }
 
 impl<N: Network + ?Sized> Waited<'_, N> {
@@ -167,6 +175,7 @@ impl<N: Network + ?Sized> Waited<'_, N> {
             Waited::Come(datagrams) => datagrams.has_come(),
             Waited::Room(datagrams) => datagrams.has_room(),
             Waited::Lookup(pending) => pending.is_ready(),
+            Waited::Ending(control) => control.is_ready(),
         }
     }
 }

@@ -22,7 +22,7 @@ use sing_sdk::time::Timeout;
 use sing_sdk::{sync, time};
 
 /// The channel of a connection whose end has been asked for.
-type Ending = TcpConnectionContract::Imp<TcpConnectionContract::Joined_Wait>;
+pub(crate) type Ending = TcpConnectionContract::Imp<TcpConnectionContract::Joined_Wait>;
 
 /// Connections whose ends are waited for.
 const MOST: usize = 64;

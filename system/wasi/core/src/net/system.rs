@@ -6,7 +6,7 @@
 use super::datagrams::{Datagrams, Udp};
 use super::{Answer, Code, Connection, Controlled, Waited};
 use crate::sing::{Sink, look};
-use crate::tcp::{self, Listens, Port};
+use crate::tcp::{self, Ending, Listens, Port};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -120,14 +120,43 @@ impl super::Pending for Connecting {
     }
 }
 
-/// A connection's channel. To drop it takes no operation of the contract, so that programs that make no connection can
-/// have the code for it.
+/// A connection's channel; none, if the connection has ended. To drop it takes no operation of the contract, so that
+/// programs that make no connection can have the code for it.
 #[derive(Debug)]
-pub struct Control(Joined);
+pub struct Control {
+    joined: Option<Joined>,
+    /// The same, when the network was asked how the connection ends.
+    ending: Option<Ending>,
+}
+
+impl super::Pending for Control {
+    fn is_ready(&self) -> bool {
+        let ending = self.ending.as_ref();
+        ending.is_some_and(|ending| has_come(ending.handle()))
+    }
+}
 
 impl super::Control for Control {
     fn abort(self) {
-        drop(self.0.send_abort());
+        if let Some(joined) = self.joined {
+            drop(joined.send_abort());
+        }
+    }
+
+    fn ask(&mut self) {
+        if let Some(joined) = self.joined.take() {
+            self.ending = Some(joined.send_wait());
+        }
+    }
+
+    fn ended(&mut self) -> Answer {
+        use TcpConnectionContract::imp::Joined_Wait as Ended;
+        let ending = self.ending.take().ok_or(Code::InvalidState)?;
+        match ending.recv() {
+            Ended::Ended(TcpFault::None, _) => Ok(()),
+            Ended::Ended(fault, _) => Err(code(fault)),
+            Ended::Closed => Err(Code::RemoteUnreachable),
+        }
     }
 }
 
@@ -205,7 +234,11 @@ impl super::Network for SystemNetwork {
 
     fn joined(&mut self, connecting: Connecting) -> Answer<Controlled<Self>> {
         let (input, output, joined) = connecting.become_of()?;
-        Ok((input, output, Control(joined)))
+        let control = Control {
+            joined: Some(joined),
+            ending: None,
+        };
+        Ok((input, output, control))
     }
 
     fn listen(&mut self, socket: Tcp, backlog: u32) -> Answer<Box<dyn Listens>> {
@@ -289,6 +322,10 @@ impl Waitable for Waited<'_, SystemNetwork> {
             Waited::Come(datagrams) => datagrams.coming(),
             Waited::Room(datagrams) => datagrams.leaving(),
             Waited::Lookup(lookup) => lookup.0.handle(),
+            Waited::Ending(control) => control
+                .ending
+                .as_ref()
+                .map_or(Handle::NONE, Waitable::handle),
         }
     }
 }

@@ -34,20 +34,50 @@ pub enum Fate {
     Aborted,
 }
 
-/// The control of a connection.
-pub struct Control(Rc<RefCell<Fate>>);
+/// A connection as the network sees it: what has become of it, and how it has ended, if the network knows.
+pub struct Link {
+    pub fate: Fate,
+    pub how: Option<Answer>,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link {
+            fate: Fate::Held,
+            how: Some(Ok(())),
+        }
+    }
+}
+
+/// The control of a connection, and whether it was asked how that ends.
+pub struct Control(Rc<RefCell<Link>>, bool);
+
+impl Pending for Control {
+    fn is_ready(&self) -> bool {
+        self.1 && self.0.borrow().how.is_some()
+    }
+}
 
 impl net::Control for Control {
     fn abort(self) {
-        *self.0.borrow_mut() = Fate::Aborted;
+        self.0.borrow_mut().fate = Fate::Aborted;
+    }
+
+    fn ask(&mut self) {
+        self.1 = true;
+    }
+
+    fn ended(&mut self) -> Answer {
+        assert!(self.is_ready(), "a test that would wait for ever");
+        self.0.borrow_mut().how.take().unwrap()
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        let mut fate = self.0.borrow_mut();
-        if *fate == Fate::Held {
-            *fate = Fate::Left;
+        let mut link = self.0.borrow_mut();
+        if link.fate == Fate::Held {
+            link.fate = Fate::Left;
         }
     }
 }
@@ -125,7 +155,7 @@ pub struct Net {
     pub begun: Vec<(Option<u16>, SocketAddr)>,
     pub connecting: Waits<(Source, Sink)>,
     /// What becomes of it.
-    pub fate: Rc<RefCell<Fate>>,
+    pub link: Rc<RefCell<Link>>,
     pub listener: Listener,
     pub backlog: u32,
     pub port: Port,
@@ -201,7 +231,7 @@ impl Network for Net {
     fn joined(&mut self, connecting: Self::Connecting) -> Answer<Controlled<Self>> {
         let answer = connecting.0.borrow_mut().take();
         let (source, sink) = answer.expect("it is ready")?;
-        Ok((source, sink, Control(self.fate.clone())))
+        Ok((source, sink, Control(self.link.clone(), false)))
     }
 
     fn listen(&mut self, socket: Socket, backlog: u32) -> Answer<Listener> {

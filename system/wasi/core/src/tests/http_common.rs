@@ -2,10 +2,11 @@
 
 use super::components::{World, get, list, put, word};
 use super::fake::{Sink, Source};
-use super::fake_net::Fate;
+use super::fake_net::{Fate, Link};
 use super::sockets_common::net;
 use super::{DATA, OUT};
 use crate::component::why::{Case, With};
+use crate::net::Code;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::string::String;
@@ -17,7 +18,7 @@ pub(super) const SECOND: u64 = 1_000_000_000;
 pub(super) struct Server {
     pub source: Source,
     pub sink: Sink,
-    fate: Rc<RefCell<Fate>>,
+    link: Rc<RefCell<Link>>,
 }
 
 impl Server {
@@ -25,14 +26,14 @@ impl Server {
         Server {
             source: Source::default(),
             sink: Sink::default(),
-            fate: Rc::default(),
+            link: Rc::default(),
         }
     }
 
     /// The connection that is being made is this one.
     pub fn connected(world: &mut World) -> Server {
         let server = Server::new();
-        net(world).fate = server.fate.clone();
+        net(world).link = server.link.clone();
         let answer = Some(Ok((server.source.clone(), server.sink.clone())));
         *net(world).connecting.0.borrow_mut() = answer;
         server
@@ -52,6 +53,13 @@ impl Server {
         self.source.0.borrow_mut().1 = true;
     }
 
+    /// The connection ends by a fault, or nobody says how.
+    pub fn breaks(&self, fault: Option<Code>) -> Rc<RefCell<Link>> {
+        self.link.borrow_mut().how = fault.map(Err);
+        self.ends();
+        self.link.clone()
+    }
+
     /// What has come there.
     pub fn got(&self) -> String {
         String::from_utf8(self.sink.0.borrow().bytes.clone()).unwrap()
@@ -59,7 +67,7 @@ impl Server {
 
     /// What has become of the connection.
     pub fn fate(&self) -> Fate {
-        *self.fate.borrow()
+        self.link.borrow().fate
     }
 
     /// Whether the program still has the connection.

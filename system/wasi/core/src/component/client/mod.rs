@@ -36,6 +36,9 @@ const TURNS: usize = 32;
 const ADDRESSES: usize = 8;
 /// Nanoseconds that each of the three times is if the program does not say.
 const PATIENCE: u64 = 600_000_000_000;
+/// Nanoseconds that the network has to say how a connection has ended. It knows of a fault at once, and else waits for the
+/// server to hear of this side's end.
+const ENDING: u64 = 2_000_000_000;
 
 /// The times of `request-options` in their order: to connect, to the answer's head, between pieces of its body.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +65,8 @@ enum Stage<H: Host> {
     Unsent,
     Looking(<H::Net as Network>::Lookup),
     Connecting(<H::Net as Network>::Connecting),
-    Open(<H::Net as Network>::Control, H::Source, H::Sink),
+    /// Without a sink, this side's direction has ended.
+    Open(<H::Net as Network>::Control, H::Source, Option<H::Sink>),
     /// It is to be ended, by the next step: those are what only programs that send requests have.
     Broken(<H::Net as Network>::Control),
     /// There is none any more.
@@ -91,6 +95,8 @@ pub struct Client<H: Host> {
     since: u64,
     /// The program itself was waited for at the end of the last step.
     idle: bool,
+    /// Since when the network is asked how the connection has ended: the end of an answer that has no other.
+    asked: Option<u64>,
     sending: Sending<H::Block>,
     receiving: Receiving<H::Block>,
 }
@@ -105,6 +111,7 @@ impl<H: Host> Client<H> {
             limits: Limits::of([None; 3]),
             since: 0,
             idle: true,
+            asked: None,
             sending: Sending::new(length),
             receiving: Receiving::new(),
         }
@@ -182,8 +189,10 @@ impl<H: Host> Client<H> {
             }
         }
         if self.deadline().is_some_and(|end| host.monotonic() >= end) {
-            let why = self.late();
-            self.fail(why);
+            match self.asked.take() {
+                Some(_) => self.close(Ok(())),
+                None => self.fail(self.late()),
+            }
         }
         if matches!(self.stage, Stage::Open(..))
             && self.receiving.has_ended()
@@ -232,15 +241,29 @@ impl<H: Host> Client<H> {
                 match net.and_then(|net| net.joined(connecting)) {
                     Ok((source, sink, control)) => {
                         self.since = host.monotonic();
-                        self.stage = Stage::Open(control, source, sink);
+                        self.stage = Stage::Open(control, source, Some(sink));
                     }
                     Err(code) if self.addresses.is_empty() => self.fail(Why::of_connection(code)),
                     Err(_) => self.connect(host),
                 }
                 true
             }
-            Stage::Open(_, source, sink) => {
-                if self.sending.is_ready() && sink.is_ready() {
+            Stage::Open(control, source, output) => {
+                if self.asked.is_some() {
+                    if self.sending.has_ended() {
+                        *output = None;
+                    }
+                    if control.is_ready() {
+                        let ended = control.ended();
+                        self.asked = None;
+                        self.close(ended);
+                        return true;
+                    }
+                }
+                if let Some(sink) = output
+                    && self.sending.is_ready()
+                    && sink.is_ready()
+                {
                     match self.sending.next(host) {
                         // The body's end, behind which nothing goes: the server's time begins.
                         Ok(None) => self.since = host.monotonic(),
@@ -262,9 +285,14 @@ impl<H: Host> Client<H> {
                     }
                     return true;
                 }
-                if self.receiving.is_ready() && source.is_ready() {
+                if self.asked.is_none() && self.receiving.is_ready() && source.is_ready() {
                     let done = match source.receive() {
                         Some((block, len)) => self.receiving.take(host, block, len),
+                        None if self.receiving.is_until_closed() => {
+                            control.ask();
+                            self.asked = Some(host.monotonic());
+                            Ok(())
+                        }
                         None => self.receiving.close(),
                     };
                     // The time to the head is for all of it.
@@ -282,6 +310,17 @@ impl<H: Host> Client<H> {
         }
     }
 
+    /// The connection has ended, and so has the answer; by a fault, before all of it has come.
+    fn close(&mut self, ended: Answer) {
+        let closed = match ended {
+            Ok(()) => self.receiving.close(),
+            Err(_) => Err(Case::ResponseIncomplete.into()),
+        };
+        if let Err(why) = closed {
+            self.fail(why);
+        }
+    }
+
     /// When it is given up, if nothing comes; `None` while the program itself is waited for.
     pub(crate) fn deadline(&self) -> Option<u64> {
         let time = match self.stage {
@@ -291,6 +330,7 @@ impl<H: Host> Client<H> {
                 let waits = self.sending.has_ended() || self.sending.is_ready();
                 return waits.then(|| self.since.checked_add(self.limits.first))?;
             }
+            Stage::Open(..) if self.asked.is_some() => return self.asked?.checked_add(ENDING),
             Stage::Open(..) if self.receiving.is_ready() || self.sending.is_ready() => {
                 self.limits.between
             }
@@ -325,20 +365,23 @@ impl<H: Host> Client<H> {
         match &self.stage {
             Stage::Looking(lookup) => Some(Waited::Lookup(lookup)),
             Stage::Connecting(connecting) => Some(Waited::Connecting(connecting)),
+            Stage::Open(control, ..) if self.asked.is_some() => Some(Waited::Ending(control)),
             _ => None,
         }
     }
 
     pub(crate) fn source(&self) -> Option<&H::Source> {
         match &self.stage {
-            Stage::Open(_, source, _) if self.receiving.is_ready() => Some(source),
+            Stage::Open(_, source, _) if self.asked.is_none() && self.receiving.is_ready() => {
+                Some(source)
+            }
             _ => None,
         }
     }
 
     pub(crate) fn sink(&self) -> Option<&H::Sink> {
         match &self.stage {
-            Stage::Open(_, _, sink) if self.sending.is_ready() => Some(sink),
+            Stage::Open(_, _, sink) if self.sending.is_ready() => sink.as_ref(),
             _ => None,
         }
     }

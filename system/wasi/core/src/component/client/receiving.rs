@@ -116,6 +116,11 @@ impl<B> Receiving<B> {
         self.digest(host)
     }
 
+    /// Whether the answer ends with its connection.
+    pub fn is_until_closed(&self) -> bool {
+        self.body.as_ref().is_some_and(Body::is_until_closed)
+    }
+
     /// The connection has ended.
     pub fn close(&mut self) -> Result<(), Why> {
         match &mut self.body {
