@@ -3,7 +3,7 @@
 //! A request is a descriptor (a [`Client`]), which the future, the answer, both bodies and their streams have in common:
 //! with the last of them its connection is given back.
 
-use super::client::{Asked, Client, Limits};
+use super::client::{Asked, Client, HEAD, Limits};
 use super::fields::is_of_connection;
 use super::poll::Pollable;
 use super::resources::{Answered, Resource};
@@ -15,7 +15,7 @@ use crate::table::Object;
 use alloc::boxed::Box;
 use alloc::format;
 use core::result::Result;
-use sing_http::request::{Request, server};
+use sing_http::request::{Length, Request, server};
 
 /// The port of HTTP.
 const PORT: u16 = 80;
@@ -55,17 +55,24 @@ impl Outgoing {
         if self.client.is_none() && said.is_some_and(|bytes| bytes > 0) {
             return Err(Why::bytes(Case::RequestBodySize, 0));
         }
+        let host = host.into();
+        let request = Request {
+            method,
+            target,
+            fields: self.fields.list,
+            host: authority,
+        };
+        // The longest that it may become.
+        let head = request.head(Length::Known(u64::MAX));
+        if head.ok_or(Case::ProtocolError)?.len() > HEAD {
+            return Err(Why::size(Case::RequestHeaderSectionSize, HEAD));
+        }
         Ok(Asked {
             said,
-            host: host.into(),
+            host,
             port,
             limits: Limits::of(options),
-            request: Request {
-                method,
-                target,
-                fields: self.fields.list,
-                host: authority,
-            },
+            request,
         })
     }
 }

@@ -160,6 +160,51 @@ fn what_is_no_request_is_refused_at_once() {
 }
 
 #[test]
+fn what_is_too_long_is_refused_before_it_is_sent() {
+    let mut world = networked();
+    let long = "x".repeat(60_000);
+    for (second, fits) in [(5_000, true), (6_000, false)] {
+        let fields = [("a", &long[..]), ("b", &long[..second])];
+        let request = request(&mut world, "GET http a /", &fields);
+        let handled = handle(&mut world, request);
+        match fits {
+            true => assert!(handled.is_ok()),
+            false => assert_eq!(handled, Err((21, With::Size(65536)))),
+        }
+    }
+    assert_eq!(net(&mut world).asked.len(), 1);
+    // Nor are the fields behind a body.
+    let server = Server::connected(&mut world);
+    let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, request);
+    let future = handle(&mut world, request).unwrap();
+    world.resource_drop(stream).unwrap();
+    let trailers = world.new_fields().unwrap();
+    let name = put(&mut world, DATA, b"name");
+    let value = put(&mut world, DATA + 0x1000, long.as_bytes());
+    for _ in 0..2 {
+        world.fields_append(trailers, name, value, OUT).unwrap();
+    }
+    world.body_end(body, Some(trailers), OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [1]);
+    assert_eq!(why(&mut world, OUT + 8), (23, With::Size(65536)));
+    is(awaited(&mut world, future), Case::RequestTrailerSectionSize);
+    assert_eq!(server.got(), "");
+}
+
+#[test]
+fn a_request_whose_body_was_dropped_is_not_begun() {
+    let mut world = networked();
+    let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, request);
+    world.resource_drop(stream).unwrap();
+    world.resource_drop(body).unwrap();
+    let future = handle(&mut world, request).unwrap();
+    is(awaited(&mut world, future), Case::ProtocolError);
+    assert!(net(&mut world).begun.is_empty());
+}
+
+#[test]
 fn without_leave_nobody_is_asked() {
     let mut world = component().world;
     let request = request(&mut world, "GET http 10.0.0.1 /", &[]);
@@ -197,11 +242,21 @@ fn why_there_is_no_connection_is_told() {
             is(failed, case);
         }
     }
-    let request = request(&mut world, "GET http 0.0.0.0 /", &[]);
-    let future = handle(&mut world, request).unwrap();
-    is(awaited(&mut world, future), Case::DestinationIpProhibited);
+    for host in [
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[::]",
+        "[ff02::1]",
+        "[::ffff:0.0.0.0]",
+        "[::ffff:224.0.0.1]",
+    ] {
+        let request = request(&mut world, &std::format!("GET http {host} /"), &[]);
+        let future = handle(&mut world, request).unwrap();
+        is(awaited(&mut world, future), Case::DestinationIpProhibited);
+    }
     net(&mut world).fault = Some(Code::AccessDenied);
-    let request = self::request(&mut world, "GET http 10.0.0.1 /", &[]);
+    let request = request(&mut world, "GET http 10.0.0.1 /", &[]);
     let future = handle(&mut world, request).unwrap();
     is(awaited(&mut world, future), Case::RequestDenied);
 }

@@ -16,6 +16,7 @@
 mod receiving;
 mod sending;
 
+use super::sockets::Family;
 use super::why::{Case, Why};
 use crate::errno::Errno;
 use crate::host::{Host, Sink as _, Source as _};
@@ -29,6 +30,7 @@ use sing_http::Field;
 use sing_http::request::Request;
 
 pub(crate) use receiving::Head;
+pub(crate) use sending::HEAD;
 
 /// Things that a step does at most.
 const TURNS: usize = 32;
@@ -124,6 +126,10 @@ impl<H: Host> Client<H> {
 
     /// Begins to ask.
     pub(crate) fn begin(&mut self, host: &mut H, asked: Asked) {
+        // The program has dropped its body already: it has failed.
+        if self.is_sent() {
+            return;
+        }
         self.receiving.begin(&asked.request.method);
         self.sending.begin(asked.request);
         (self.port, self.limits) = (asked.port, asked.limits);
@@ -476,7 +482,13 @@ fn found<H: Host>(host: &mut H, lookup: <H::Net as Network>::Lookup) -> Answer<V
 
 fn connect<H: Host>(host: &mut H, remote: SocketAddr) -> Answer<<H::Net as Network>::Connecting> {
     let net = host.net().ok_or(Code::AccessDenied)?;
-    if remote.ip().is_unspecified() || remote.ip().is_multicast() {
+    // One of IPv4 in the form of IPv6 is judged as what it is.
+    let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
+    let family = match remote {
+        SocketAddr::V4(_) => Family::V4,
+        SocketAddr::V6(_) => Family::V6,
+    };
+    if !family.can_reach(remote) {
         return Err(Code::InvalidArgument);
     }
     let socket = net.tcp()?;
