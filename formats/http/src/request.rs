@@ -39,7 +39,7 @@ fn is_of_line(byte: &u8) -> bool {
 
 impl Request {
     /// The head. The connection is for this request alone, and says so. `None` if a part of the request would be more
-    /// than one line. A `content-length` behind the first is left out: repeated, it would be one that says two lengths to some.
+    /// than one line. A `content-length` behind the first is left out.
     #[must_use]
     pub fn head(&self, length: Length) -> Option<Vec<u8>> {
         let (method, target, host) = (&self.method, &self.target, &self.host);

@@ -235,7 +235,7 @@ impl<H: Room> Component<H> {
         let head = match head {
             Ok((_, fields)) if !self.table.has_room(2 * fields.bytes()) => {
                 let why = Why::from(Case::ResponseHeaderSectionSize);
-                self.client(fd)?.1.fail(why.clone());
+                self.end_client(fd, |client| client.fail(why.clone()))?;
                 Err(why)
             }
             head => head,

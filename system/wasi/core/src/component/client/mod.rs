@@ -13,10 +13,10 @@
 //!   ([`Client::deadline`]).
 //! - A step does [`TURNS`] things at most.
 
+mod reaching;
 mod receiving;
 mod sending;
 
-use super::sockets::Family;
 use super::why::{Case, Why};
 use crate::errno::Errno;
 use crate::host::{Host, Sink as _, Source as _};
@@ -24,6 +24,7 @@ use crate::net::{Answer, Code, Control as _, Network, Pending, Waited};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use reaching::{connect, found, look_up};
 use receiving::Receiving;
 use sending::Sending;
 use sing_http::Field;
@@ -38,8 +39,8 @@ const TURNS: usize = 32;
 const ADDRESSES: usize = 8;
 /// Nanoseconds that each of the three times is if the program does not say.
 const PATIENCE: u64 = 600_000_000_000;
-/// Nanoseconds that the network has to say how a connection has ended. It knows of a fault at once, and else waits for the
-/// server to hear of this side's end.
+/// Nanoseconds that the network has to say how a connection has ended. It knows of a fault at once, and else waits for
+/// the server to hear of this side's end.
 const ENDING: u64 = 2_000_000_000;
 
 /// The times of `request-options` in their order: to connect, to the answer's head, between pieces of its body.
@@ -470,29 +471,6 @@ pub(crate) enum Come<B> {
     /// A block, from where in it, and how many bytes.
     Content(B, usize, usize),
     End,
-}
-
-fn look_up<H: Host>(host: &mut H, name: &str) -> Answer<<H::Net as Network>::Lookup> {
-    host.net().ok_or(Code::AccessDenied)?.look_up(name)
-}
-
-fn found<H: Host>(host: &mut H, lookup: <H::Net as Network>::Lookup) -> Answer<Vec<IpAddr>> {
-    host.net().ok_or(Code::AccessDenied)?.found(lookup)
-}
-
-fn connect<H: Host>(host: &mut H, remote: SocketAddr) -> Answer<<H::Net as Network>::Connecting> {
-    let net = host.net().ok_or(Code::AccessDenied)?;
-    // One of IPv4 in the form of IPv6 is judged as what it is.
-    let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
-    let family = match remote {
-        SocketAddr::V4(_) => Family::V4,
-        SocketAddr::V6(_) => Family::V6,
-    };
-    if !family.can_reach(remote) {
-        return Err(Code::InvalidArgument);
-    }
-    let socket = net.tcp()?;
-    net.connect(socket, remote)
 }
 
 /// Memory is short.
