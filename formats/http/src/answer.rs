@@ -12,6 +12,9 @@ pub const FIELDS: usize = 128;
 /// The most heads that announce another.
 pub const INTERIM: usize = 8;
 
+/// The most bytes that are told of a coding that was not asked for.
+pub const CODING: usize = 64;
+
 /// The head of an answer, whose body follows.
 #[derive(Debug)]
 pub struct Answer {
@@ -122,7 +125,8 @@ fn body(fields: &[Field], modern: bool) -> Result<Body, Fault> {
         (Some(_), None) if !modern => Err(Fault::Contradiction),
         (Some(coding), None) => {
             let chunked = coding.eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
-            let said = || Fault::Coding(String::from_utf8_lossy(coding).into_owned());
+            let told = &coding[..coding.len().min(CODING)];
+            let said = || Fault::Coding(String::from_utf8_lossy(told).into_owned());
             chunked.then(Body::chunked).ok_or_else(said)
         }
         (None, Some(bytes)) => Ok(Body::of(bytes)),

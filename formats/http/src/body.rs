@@ -89,6 +89,12 @@ impl Body {
         Body::at(At::Open)
     }
 
+    /// Whether the connection's end is the body's, and has not come.
+    #[must_use]
+    pub const fn is_until_closed(&self) -> bool {
+        matches!(self.at, At::Open)
+    }
+
     /// What the next bytes are.
     #[must_use]
     pub const fn next(&self) -> Next {

@@ -38,7 +38,8 @@ pub enum Fault {
     TrailersTooLong,
     /// More than [`answer::INTERIM`] heads that announce another (1xx).
     NoFinal,
-    /// Its body is in a form that was not asked for: what `transfer-encoding` says.
+    /// Its body is in a form that was not asked for: what `transfer-encoding` says, of that at most the first
+    /// [`answer::CODING`] bytes.
     Coding(String),
     /// The server goes over to another protocol (101), which was not asked for.
     Upgrade,

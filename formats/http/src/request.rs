@@ -4,6 +4,7 @@ use crate::Field;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::Ipv6Addr;
 
 /// How the server finds the end of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +39,17 @@ fn is_of_line(byte: &u8) -> bool {
 
 impl Request {
     /// The head. The connection is for this request alone, and says so. `None` if a part of the request would be more
-    /// than one line.
+    /// than one line. A `content-length` behind the first is left out.
     #[must_use]
     pub fn head(&self, length: Length) -> Option<Vec<u8>> {
         let (method, target, host) = (&self.method, &self.target, &self.host);
         let first = format!("{method} {target} HTTP/1.1\r\nhost: {host}");
         let mut lines = Vec::from([first.into_bytes()]);
+        let mut said = false;
         for (name, value) in &self.fields {
+            if name == b"content-length" && core::mem::replace(&mut said, true) {
+                continue;
+            }
             lines.push([name, &b": "[..], value].concat());
         }
         match length {
@@ -94,6 +99,7 @@ pub fn server(text: &str, usual: u16) -> Option<(&str, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']')?;
+            host.parse::<Ipv6Addr>().ok()?;
             let none = port.is_empty().then_some("");
             (host, port.strip_prefix(':').or(none)?)
         }

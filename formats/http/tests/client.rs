@@ -1,6 +1,6 @@
 //! What a client sends, and what it takes an answer for, in whatever pieces it comes.
 
-use sing_http::answer::{Answer, FIELDS, HEAD, Heads, INTERIM};
+use sing_http::answer::{Answer, CODING, FIELDS, HEAD, Heads, INTERIM};
 use sing_http::body::{LINE, Next, TRAILERS};
 use sing_http::request::{Length, Request, before_chunk, last_chunk, server};
 use sing_http::{Fault, Field};
@@ -283,6 +283,9 @@ fn servers_are_hosts_with_ports() {
         ("a:65536", None),
         ("a:+1", None),
         ("a:b", None),
+        ("[::ffff:10.0.0.1]", Some(("::ffff:10.0.0.1", 80))),
+        ("[a]", None),
+        ("[10.0.0.1]", None),
         ("[::1", None),
         ("[::1]8", None),
         ("user@a", None),
@@ -291,4 +294,27 @@ fn servers_are_hosts_with_ports() {
     ] {
         assert_eq!(server(text, 80), wanted, "{text:?}");
     }
+}
+
+#[test]
+fn of_a_long_coding_the_beginning_is_told() {
+    let long = "x".repeat(HEAD / 2);
+    let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {long}\r\n\r\n");
+    let read = read("GET", std::iter::once(text.as_bytes()));
+    assert_eq!(read, Err(Fault::Coding("x".repeat(CODING))));
+}
+
+#[test]
+fn a_length_is_said_once() {
+    let length = (b"content-length".to_vec(), b"5".to_vec());
+    let request = Request {
+        method: "POST".into(),
+        target: "/".into(),
+        host: "a".into(),
+        fields: vec![length.clone(), (b"x".to_vec(), b"y".to_vec()), length],
+    };
+    let head = String::from_utf8(request.head(Length::Said).unwrap()).unwrap();
+    let wanted =
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\nx: y\r\nconnection: close\r\n\r\n";
+    assert_eq!(head, wanted);
 }

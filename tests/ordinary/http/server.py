@@ -3,7 +3,9 @@
 Says its port on standard output, and ends with standard input.
 """
 
+import socket
 import socketserver
+import struct
 import sys
 import threading
 import time
@@ -54,6 +56,14 @@ class Handler(socketserver.StreamRequestHandler):
 
     def until_closed(self, _lines, _query):
         self.say("HTTP/1.0 200 OK\n\nall of it")
+
+    def reset(self, _lines, _query):
+        # Its answer might end here, as that of `until_closed` does.
+        self.say("HTTP/1.0 200 OK\n\nhello")
+        time.sleep(0.3)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.rfile.close()
+        self.connection.close()
 
     def echo(self, lines, _query):
         body, length = body_of(lines, self.rfile)

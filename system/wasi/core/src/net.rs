@@ -48,6 +48,13 @@ pub type Connection<N> = (
     [SocketAddr; 2],
 );
 
+/// A connection's streams, and its control.
+pub type Controlled<N> = (
+    <N as Network>::Source,
+    <N as Network>::Sink,
+    <N as Network>::Control,
+);
+
 /// A network. No call waits for anybody beyond it.
 #[allow(clippy::missing_errors_doc)] // Why it could not be done.
 pub trait Network {
@@ -61,6 +68,8 @@ pub trait Network {
     type Tcp;
     /// A connection that is being made.
     type Connecting: Pending;
+    /// What can end a connection.
+    type Control: Control;
     /// A socket that listens.
     type Listener: Listener<Source = Self::Source, Sink = Self::Sink>;
     /// A socket of UDP without a port.
@@ -78,6 +87,8 @@ pub trait Network {
     fn connect(&mut self, socket: Self::Tcp, remote: SocketAddr) -> Answer<Self::Connecting>;
     /// What has become of it, when it is ready.
     fn connected(&mut self, connecting: Self::Connecting) -> Answer<Connection<Self>>;
+    /// The same, with what can end the connection.
+    fn joined(&mut self, connecting: Self::Connecting) -> Answer<Controlled<Self>>;
     /// Listens at the port that the socket has; so many connections are taken before they are asked for.
     fn listen(&mut self, socket: Self::Tcp, backlog: u32) -> Answer<Self::Listener>;
 
@@ -102,6 +113,19 @@ pub trait Network {
 pub trait Pending {
     /// Whether there is an answer.
     fn is_ready(&self) -> bool;
+}
+
+/// The control of a connection. Dropping it leaves the connection to the network, which sends what it has been given,
+/// and then ends it.
+#[allow(clippy::missing_errors_doc)] // How the connection has ended.
+pub trait Control: Pending {
+    /// Ends the connection at once, with what is under way in both directions; one that was asked how it ends, is left.
+    fn abort(self);
+    /// Asks how the connection ends. There is an answer (`is_ready`) at once if the connection has ended by a fault,
+    /// and else when both sides have ended their directions.
+    fn ask(&mut self);
+    /// The answer, once, when there is one: without a fault, all has come that was sent.
+    fn ended(&mut self) -> Answer;
 }
 
 /// A datagram that has come: the block, so many bytes of it, and from where.
@@ -138,6 +162,8 @@ pub enum Waited<'a, N: Network + ?Sized> {
     Room(&'a N::Datagrams),
     /// A name that is being looked up.
     Lookup(&'a N::Lookup),
+    /// The end of a connection that was asked how it ends.
+    Ending(&'a N::Control),
 }
 
 impl<N: Network + ?Sized> Waited<'_, N> {
@@ -149,6 +175,7 @@ impl<N: Network + ?Sized> Waited<'_, N> {
             Waited::Come(datagrams) => datagrams.has_come(),
             Waited::Room(datagrams) => datagrams.has_room(),
             Waited::Lookup(pending) => pending.is_ready(),
+            Waited::Ending(control) => control.is_ready(),
         }
     }
 }

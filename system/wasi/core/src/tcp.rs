@@ -2,7 +2,8 @@
 //!
 //! When the program ends, perhaps with the whole system, what it has sent last may still be under way. So the
 //! end of each connection is asked for when it begins, and waited for when the program ends: of the last
-//! [`MOST`] connections, and for [`PATIENCE`] at most.
+//! [`MOST`] connections, and for [`PATIENCE`] at most. That is for sockets: the connection of a request by HTTP has
+//! all that it is for when it is left, and its control would keep it from ending by itself.
 
 use crate::errno::{Errno, Result};
 use crate::host::Listener;
@@ -21,7 +22,7 @@ use sing_sdk::time::Timeout;
 use sing_sdk::{sync, time};
 
 /// The channel of a connection whose end has been asked for.
-type Ending = TcpConnectionContract::Imp<TcpConnectionContract::Joined_Wait>;
+pub(crate) type Ending = TcpConnectionContract::Imp<TcpConnectionContract::Joined_Wait>;
 
 /// Connections whose ends are waited for.
 const MOST: usize = 64;

@@ -122,6 +122,10 @@ fn bad(server: &Server, says: Says<'_>) -> Result<()> {
             "hello\nthe body: ErrorCode::HttpResponseIncomplete\n",
         ),
         (
+            "reset",
+            "hello\nthe body: ErrorCode::HttpResponseIncomplete\n",
+        ),
+        (
             "bad-chunk",
             "hello\nthe body: ErrorCode::HttpProtocolError\n",
         ),

@@ -90,10 +90,23 @@ impl<H: Room> Component<H> {
         Ok(ended)
     }
 
+    /// What stays when a resource without a descriptor is dropped.
+    ///
+    /// # Errors
+    /// If it is a body whose stream has not been dropped.
+    pub(super) fn dropped(&mut self, resource: Resource) -> Outcome {
+        match resource {
+            // An answer whose end was not said is none.
+            Resource::OutgoingBody(body) if body.number.is_none() => self.drop_request(body.fd),
+            Resource::OutgoingBody(body) => self.end_body(body, false),
+            _ => Ok(()),
+        }
+    }
+
     /// The body of a request is dropped before it is whole: so is the request.
     pub(super) fn drop_request(&mut self, fd: u32) -> Outcome {
         self.no_stream(fd)?;
-        self.client(fd)?.1.fail(Case::ProtocolError.into());
+        self.end_client(fd, |client| client.fail(Case::ProtocolError.into()))?;
         self.release(fd);
         Ok(())
     }

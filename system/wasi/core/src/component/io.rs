@@ -126,11 +126,17 @@ impl<H: Room> Component<H> {
         if most == 0 {
             return Ok(Ok(None));
         }
-        Ok(match input.at {
-            Some(at) => self.get_of_file(input.fd, at, most),
-            None if self.is_client(input.fd) => return self.get_of_client(input.fd, most, waits),
-            None => self.get_of_pipe(input.fd, most, waits),
-        })
+        let fd = input.fd;
+        match input.at {
+            Some(at) => Ok(self.get_of_file(fd, at, most)),
+            None if self.is_client(fd) => self.get_of_client(fd, most, waits),
+            None => {
+                if waits {
+                    self.attend(Pollable::Read(fd))?;
+                }
+                Ok(self.get_of_pipe(fd, most, waits))
+            }
+        }
     }
 
     fn get_of_file(
@@ -355,9 +361,13 @@ impl<H: Room> Component<H> {
         len: usize,
     ) -> Outcome<core::result::Result<(), Fault>> {
         let output = *self.table.output(stream)?;
-        if let To::Request = output.to {
-            let sent = self.send_body(output.fd, block, len)?;
-            return Ok(sent.map_err(Fault::from));
+        match output.to {
+            To::Request => {
+                let sent = self.send_body(output.fd, block, len)?;
+                return Ok(sent.map_err(Fault::from));
+            }
+            To::Pipe => self.attend(Pollable::Write(output.fd))?,
+            To::Place(_) | To::End => {}
         }
         let sent = self.send_to(output, block, len);
         if let (Ok(()), To::Place(place)) = (&sent, &mut self.table.output(stream)?.to) {
@@ -415,11 +425,7 @@ impl<H: Room> Component<H> {
     pub fn subscribe_output(&mut self, stream: u32) -> Outcome<u32> {
         let output = *self.table.output(stream)?;
         match output.to {
-            To::Pipe => {
-                self.hold(output.fd);
-                self.pollable(Pollable::Write(output.fd))
-            }
-            To::Request => {
+            To::Pipe | To::Request => {
                 self.hold(output.fd);
                 self.pollable(Pollable::Write(output.fd))
             }
@@ -478,18 +484,5 @@ impl<H: Room> Component<H> {
         };
         let text = self.place(text.as_bytes())?;
         self.put(out, &text)
-    }
-
-    /// What stays when a resource without a descriptor is dropped.
-    ///
-    /// # Errors
-    /// If it is a body whose stream has not been dropped.
-    pub(super) fn dropped(&mut self, resource: Resource) -> Outcome {
-        match resource {
-            // An answer whose end was not said is none.
-            Resource::OutgoingBody(body) if body.number.is_none() => self.drop_request(body.fd),
-            Resource::OutgoingBody(body) => self.end_body(body, false),
-            _ => Ok(()),
-        }
     }
 }

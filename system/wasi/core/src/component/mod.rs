@@ -44,6 +44,7 @@ use crate::host::Host;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use client::Client;
 use resources::{Resource, Resources};
 
 pub use resources::{RESOURCES, TEXT};
@@ -129,6 +130,9 @@ impl<H: Room> Component<H> {
         };
         *uses = uses.saturating_sub(1);
         if *uses == 0 {
+            if self.is_client(fd) {
+                let _ = self.end_client(fd, Client::cancel);
+            }
             self.clients.retain(|client| *client != fd);
             // A program of preview 1 may have closed it already.
             let _ = self.wasi.fd_close(fd);
@@ -149,7 +153,9 @@ impl<H: Room> Component<H> {
             Resource::OutgoingRequest(web::Outgoing {
                 client: Some(fd), ..
             })
-            | Resource::Future { fd, told: false } => self.client(fd)?.1.cancel(),
+            | Resource::Future { fd, told: false } => self.end_client(fd, Client::cancel)?,
+            // Nor for what comes behind a body that nobody reads.
+            Resource::Trailers { fd: Some(fd), .. } => self.end_client(fd, Client::abandon)?,
             _ => {}
         }
         match resource.descriptor() {

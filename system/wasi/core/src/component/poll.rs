@@ -109,6 +109,19 @@ impl<H: Room> Component<H> {
         Ok(())
     }
 
+    /// Waits for a pipe as [`Component::await_any`] does, if there are requests to others that are to go on meanwhile.
+    /// Otherwise whoever uses the pipe waits there.
+    pub(super) fn attend(&mut self, pipe: Pollable) -> Outcome {
+        if self.clients.is_empty() || self.is_ready(pipe) {
+            return Ok(());
+        }
+        self.step_all();
+        while !self.is_ready(pipe) {
+            self.await_any(&[pipe])?;
+        }
+        Ok(())
+    }
+
     /// Whether something that is no doing of the program's can make this ready.
     fn may_come(&self, pollable: Pollable) -> bool {
         match pollable {

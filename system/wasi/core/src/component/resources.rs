@@ -77,6 +77,8 @@ pub(crate) struct Answered {
     pub fd: u32,
     pub status: u16,
     pub fields: Fields,
+    /// Bytes of texts that are counted for the copy that the program gets when it asks for the fields.
+    pub reserved: usize,
     /// Whether the program has asked for its body.
     pub consumed: bool,
 }
@@ -110,7 +112,7 @@ impl Resource {
         match self {
             Resource::Fields(fields) | Resource::Response { fields, .. } => fields.bytes(),
             Resource::OutgoingRequest(request) => request.bytes(),
-            Resource::IncomingResponse(answered) => answered.fields.bytes(),
+            Resource::IncomingResponse(answered) => answered.fields.bytes() + answered.reserved,
             _ => 0,
         }
     }
@@ -159,6 +161,11 @@ impl Resources {
             true => Ok(()),
             false => Err("has more than 4 MiB of texts in its resources".into()),
         }
+    }
+
+    /// Whether so many more bytes of text are within the limit.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.text.saturating_add(bytes) <= TEXT
     }
 
     /// Counts bytes that a resource gives up.

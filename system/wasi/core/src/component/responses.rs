@@ -3,7 +3,7 @@
 //! A request is a descriptor (a [`Client`]), which the future, the answer, both bodies and their streams have in common:
 //! with the last of them its connection is given back.
 
-use super::client::{Asked, Client, Limits};
+use super::client::{Asked, Client, HEAD, Limits};
 use super::fields::is_of_connection;
 use super::poll::Pollable;
 use super::resources::{Answered, Resource};
@@ -15,7 +15,7 @@ use crate::table::Object;
 use alloc::boxed::Box;
 use alloc::format;
 use core::result::Result;
-use sing_http::request::{Request, server};
+use sing_http::request::{Length, Request, server};
 
 /// The port of HTTP.
 const PORT: u16 = 80;
@@ -55,17 +55,24 @@ impl Outgoing {
         if self.client.is_none() && said.is_some_and(|bytes| bytes > 0) {
             return Err(Why::bytes(Case::RequestBodySize, 0));
         }
+        let host = host.into();
+        let request = Request {
+            method,
+            target,
+            fields: self.fields.list,
+            host: authority,
+        };
+        // The longest that it may become.
+        let head = request.head(Length::Known(u64::MAX));
+        if head.ok_or(Case::ProtocolError)?.len() > HEAD {
+            return Err(Why::size(Case::RequestHeaderSectionSize, HEAD));
+        }
         Ok(Asked {
             said,
-            host: host.into(),
+            host,
             port,
             limits: Limits::of(options),
-            request: Request {
-                method,
-                target,
-                fields: self.fields.list,
-                host: authority,
-            },
+            request,
         })
     }
 }
@@ -106,6 +113,14 @@ impl<H: Room> Component<H> {
                 host.step(client, true);
             }
         }
+    }
+
+    /// Does to a request what may end it, and then its connection.
+    pub(super) fn end_client(&mut self, fd: u32, ends: impl FnOnce(&mut Client<H>)) -> Outcome {
+        let (host, client) = self.client(fd)?;
+        ends(client);
+        host.step(client, false);
+        Ok(())
     }
 
     /// When the first of them is given up.
@@ -206,20 +221,34 @@ impl<H: Room> Component<H> {
         *self.table.future(future)?.1 = true;
         self.put(out, &[1])?;
         self.put_at(out, 8, &[0])?;
+        let head = head.map(|(status, fields)| {
+            let shown = fields
+                .into_iter()
+                .filter(|(name, _)| !is_of_connection(name));
+            let fields = Fields {
+                list: shown.collect(),
+                immutable: true,
+            };
+            (status, fields)
+        });
+        // What a server sends is no reason to end the program.
+        let head = match head {
+            Ok((_, fields)) if !self.table.has_room(2 * fields.bytes()) => {
+                let why = Why::from(Case::ResponseHeaderSectionSize);
+                self.end_client(fd, |client| client.fail(why.clone()))?;
+                Err(why)
+            }
+            head => head,
+        };
         match head {
             Ok((status, fields)) => {
-                let shown = fields
-                    .into_iter()
-                    .filter(|(name, _)| !is_of_connection(name));
-                let fields = Fields {
-                    list: shown.collect(),
-                    immutable: true,
-                };
                 self.hold(fd);
+                let reserved = fields.bytes();
                 let answer = self.table.add(Resource::IncomingResponse(Answered {
                     fd,
                     status,
                     fields,
+                    reserved,
                     consumed: false,
                 }))?;
                 self.put_at(out, 16, &[0])?;
@@ -245,7 +274,10 @@ impl<H: Room> Component<H> {
     /// # Errors
     /// For what breaks the canonical ABI.
     pub fn answer_fields(&mut self, answer: u32) -> Outcome<u32> {
-        let list = self.table.response(answer)?.fields.list.clone();
+        let of = self.table.response(answer)?;
+        let list = of.fields.list.clone();
+        let reserved = core::mem::take(&mut of.reserved);
+        self.table.shrink(reserved);
         self.add_fields(list, true)
     }
 

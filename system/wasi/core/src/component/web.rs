@@ -7,6 +7,7 @@
 use super::io::To;
 use super::poll::Pollable;
 use super::resources::{Reason, Resource};
+use super::why::Case;
 use super::{Component, Outcome, Room};
 use crate::errno::Result;
 use crate::host::Host;
@@ -237,12 +238,25 @@ impl<H: Room> Component<H> {
         *self.table.trailers(trailers)?.1 = true;
         self.put(out, &[1])?;
         self.put_at(out, 8, &[0])?;
-        match come {
-            Ok(fields) => {
-                let shown = fields
-                    .into_iter()
-                    .filter(|(name, _)| !is_of_connection(name));
-                let shown: Vec<Field> = shown.collect();
+        let shown = come.map(|fields| {
+            let shown = fields
+                .into_iter()
+                .filter(|(name, _)| !is_of_connection(name));
+            shown.collect::<Vec<Field>>()
+        });
+        // What a server sends is no reason to end the program.
+        let shown = match shown {
+            Ok(shown)
+                if !self
+                    .table
+                    .has_room(shown.iter().map(super::fields::size).sum()) =>
+            {
+                Err(Case::ResponseTrailerSectionSize.into())
+            }
+            shown => shown,
+        };
+        match shown {
+            Ok(shown) => {
                 self.put_at(out, 16, &[0])?;
                 self.put_at(out, 24, &[u8::from(!shown.is_empty())])?;
                 if shown.is_empty() {

@@ -24,6 +24,7 @@ pub(crate) enum Case {
     RequestMethodInvalid = 18,
     RequestUriInvalid = 19,
     RequestHeaderSectionSize = 21,
+    RequestTrailerSectionSize = 23,
     ResponseIncomplete = 25,
     ResponseHeaderSectionSize = 26,
     ResponseTrailerSectionSize = 29,

@@ -4,9 +4,9 @@
 //! reached is what that name space names, and what a socket has is on the program's account there.
 
 use super::datagrams::{Datagrams, Udp};
-use super::{Answer, Code, Connection, Waited};
+use super::{Answer, Code, Connection, Controlled, Waited};
 use crate::sing::{Sink, look};
-use crate::tcp::{self, Listens, Port};
+use crate::tcp::{self, Ending, Listens, Port};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use sing_sdk::contracts::{
 };
 use sing_sdk::io::{Reader, Writer};
 use sing_sdk::names::Names;
-use sing_sdk::net::{address, ip};
+use sing_sdk::net::{Joined, address, ip};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Handle, Text};
 
@@ -103,9 +103,60 @@ pub struct Connecting {
     input: Reader,
 }
 
+impl Connecting {
+    fn become_of(self) -> Answer<(Reader, Sink, Joined)> {
+        use TcpConnectionContract::imp::Connecting as Become;
+        match self.channel.recv() {
+            Become::Connected(joined) => Ok((self.input, Sink::Pipe(self.output), joined)),
+            Become::Failed(fault, _) => Err(code(fault)),
+            Become::Closed => Err(Code::RemoteUnreachable),
+        }
+    }
+}
+
 impl super::Pending for Connecting {
     fn is_ready(&self) -> bool {
         has_come(self.channel.handle())
+    }
+}
+
+/// A connection's channel; none, if the connection has ended. To drop it takes no operation of the contract, so that
+/// programs that make no connection can have the code for it.
+#[derive(Debug)]
+pub struct Control {
+    joined: Option<Joined>,
+    /// The same, when the network was asked how the connection ends.
+    ending: Option<Ending>,
+}
+
+impl super::Pending for Control {
+    fn is_ready(&self) -> bool {
+        let ending = self.ending.as_ref();
+        ending.is_some_and(|ending| has_come(ending.handle()))
+    }
+}
+
+impl super::Control for Control {
+    fn abort(self) {
+        if let Some(joined) = self.joined {
+            drop(joined.send_abort());
+        }
+    }
+
+    fn ask(&mut self) {
+        if let Some(joined) = self.joined.take() {
+            self.ending = Some(joined.send_wait());
+        }
+    }
+
+    fn ended(&mut self) -> Answer {
+        use TcpConnectionContract::imp::Joined_Wait as Ended;
+        let ending = self.ending.take().ok_or(Code::InvalidState)?;
+        match ending.recv() {
+            Ended::Ended(TcpFault::None, _) => Ok(()),
+            Ended::Ended(fault, _) => Err(code(fault)),
+            Ended::Closed => Err(Code::RemoteUnreachable),
+        }
     }
 }
 
@@ -125,6 +176,7 @@ impl super::Network for SystemNetwork {
     type Sink = Sink;
     type Tcp = Tcp;
     type Connecting = Connecting;
+    type Control = Control;
     type Listener = Box<dyn Listens>;
     type Udp = Udp;
     type Datagrams = Datagrams;
@@ -174,16 +226,19 @@ impl super::Network for SystemNetwork {
     }
 
     fn connected(&mut self, connecting: Connecting) -> Answer<Connection<Self>> {
-        use TcpConnectionContract::imp::Connecting as Become;
-        match connecting.channel.recv() {
-            Become::Connected(joined) => {
-                let (joined, ends) = tcp::ends(joined).ok_or(Code::ConnectionAborted)?;
-                tcp::keep(joined);
-                Ok((connecting.input, Sink::Pipe(connecting.output), ends))
-            }
-            Become::Failed(fault, _) => Err(code(fault)),
-            Become::Closed => Err(Code::RemoteUnreachable),
-        }
+        let (input, output, joined) = connecting.become_of()?;
+        let (joined, ends) = tcp::ends(joined).ok_or(Code::ConnectionAborted)?;
+        tcp::keep(joined);
+        Ok((input, output, ends))
+    }
+
+    fn joined(&mut self, connecting: Connecting) -> Answer<Controlled<Self>> {
+        let (input, output, joined) = connecting.become_of()?;
+        let control = Control {
+            joined: Some(joined),
+            ending: None,
+        };
+        Ok((input, output, control))
     }
 
     fn listen(&mut self, socket: Tcp, backlog: u32) -> Answer<Box<dyn Listens>> {
@@ -267,6 +322,10 @@ impl Waitable for Waited<'_, SystemNetwork> {
             Waited::Come(datagrams) => datagrams.coming(),
             Waited::Room(datagrams) => datagrams.leaving(),
             Waited::Lookup(lookup) => lookup.0.handle(),
+            Waited::Ending(control) => control
+                .ending
+                .as_ref()
+                .map_or(Handle::NONE, Waitable::handle),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! `wasi:http/outgoing-handler`, on a network in memory: what goes to a server, and why nothing goes.
 
 use super::components::{component, get, put, trap, word};
+use super::fake_net::Fate;
 use super::http_common::*;
 use super::sockets_common::{net, networked};
 use super::{DATA, OUT};
 use crate::component::why::{Case, With};
 use crate::net::Code;
+use std::boxed::Box;
+use std::rc::Rc;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
@@ -157,6 +160,51 @@ fn what_is_no_request_is_refused_at_once() {
 }
 
 #[test]
+fn what_is_too_long_is_refused_before_it_is_sent() {
+    let mut world = networked();
+    let long = "x".repeat(60_000);
+    for (second, fits) in [(5_000, true), (6_000, false)] {
+        let fields = [("a", &long[..]), ("b", &long[..second])];
+        let request = request(&mut world, "GET http a /", &fields);
+        let handled = handle(&mut world, request);
+        match fits {
+            true => assert!(handled.is_ok()),
+            false => assert_eq!(handled, Err((21, With::Size(65536)))),
+        }
+    }
+    assert_eq!(net(&mut world).asked.len(), 1);
+    // Nor are the fields behind a body.
+    let server = Server::connected(&mut world);
+    let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, request);
+    let future = handle(&mut world, request).unwrap();
+    world.resource_drop(stream).unwrap();
+    let trailers = world.new_fields().unwrap();
+    let name = put(&mut world, DATA, b"name");
+    let value = put(&mut world, DATA + 0x1000, long.as_bytes());
+    for _ in 0..2 {
+        world.fields_append(trailers, name, value, OUT).unwrap();
+    }
+    world.body_end(body, Some(trailers), OUT).unwrap();
+    assert_eq!(get(&mut world, OUT, 1), [1]);
+    assert_eq!(why(&mut world, OUT + 8), (23, With::Size(65536)));
+    is(awaited(&mut world, future), Case::RequestTrailerSectionSize);
+    assert_eq!(server.got(), "");
+}
+
+#[test]
+fn a_request_whose_body_was_dropped_is_not_begun() {
+    let mut world = networked();
+    let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+    let [body, stream] = outgoing(&mut world, request);
+    world.resource_drop(stream).unwrap();
+    world.resource_drop(body).unwrap();
+    let future = handle(&mut world, request).unwrap();
+    is(awaited(&mut world, future), Case::ProtocolError);
+    assert!(net(&mut world).begun.is_empty());
+}
+
+#[test]
 fn without_leave_nobody_is_asked() {
     let mut world = component().world;
     let request = request(&mut world, "GET http 10.0.0.1 /", &[]);
@@ -194,11 +242,21 @@ fn why_there_is_no_connection_is_told() {
             is(failed, case);
         }
     }
-    let request = request(&mut world, "GET http 0.0.0.0 /", &[]);
-    let future = handle(&mut world, request).unwrap();
-    is(awaited(&mut world, future), Case::DestinationIpProhibited);
+    for host in [
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[::]",
+        "[ff02::1]",
+        "[::ffff:0.0.0.0]",
+        "[::ffff:224.0.0.1]",
+    ] {
+        let request = request(&mut world, &std::format!("GET http {host} /"), &[]);
+        let future = handle(&mut world, request).unwrap();
+        is(awaited(&mut world, future), Case::DestinationIpProhibited);
+    }
     net(&mut world).fault = Some(Code::AccessDenied);
-    let request = self::request(&mut world, "GET http 10.0.0.1 /", &[]);
+    let request = request(&mut world, "GET http 10.0.0.1 /", &[]);
     let future = handle(&mut world, request).unwrap();
     is(awaited(&mut world, future), Case::RequestDenied);
 }
@@ -239,4 +297,56 @@ fn who_waits_for_its_own_request_is_told() {
     let server = Server::connected(&mut world);
     handle(&mut world, request).unwrap();
     assert!(server.got().ends_with("xxx\r\n"), "{}", server.got().len());
+}
+
+#[test]
+fn an_answer_without_a_length_ends_as_its_connection_does() {
+    let head = "HTTP/1.1 200 OK\r\n\r\nhello";
+    let cut = Err(Case::ResponseIncomplete as u8);
+    for (fault, wanted, fate) in [
+        (Some(Code::ConnectionReset), cut, Fate::Aborted),
+        (Some(Code::Timeout), cut, Fate::Aborted),
+        // A network that says nothing has nothing to say of a fault.
+        (None, Ok(()), Fate::Left),
+    ] {
+        for streams in [false, true] {
+            let mut world = networked();
+            let server = Server::connected(&mut world);
+            let request = request(&mut world, "POST http 10.0.0.1 /", &[]);
+            let body = outgoing(&mut world, request);
+            let future = handle(&mut world, request).unwrap();
+            if !streams {
+                assert_eq!(finish(&mut world, body), Ok(()));
+            }
+            server.sends(head);
+            let found = awaited(&mut world, future).unwrap();
+            server.breaks(fault);
+            let before = world.wasi.host().now;
+            assert_eq!(content(&mut world, found), ("hello".into(), wanted));
+            let took = world.wasi.host().now - before;
+            assert_eq!(took, if fault.is_none() { 2 * SECOND } else { 0 });
+            if streams {
+                // Of an answer that is whole, the request goes on; its end may be what the network waits for.
+                assert_eq!(write(&mut world, body[1], b"x"), wanted.is_ok());
+                assert_eq!(finish(&mut world, body), Ok(()));
+            }
+            assert_eq!((server.is_open(), server.fate()), (false, fate));
+        }
+    }
+}
+
+#[test]
+fn this_side_ends_its_direction_to_learn_how_a_connection_ends() {
+    let mut world = networked();
+    let (future, server) = sent(&mut world, "GET http 10.0.0.1 /");
+    server.sends("HTTP/1.1 200 OK\r\n\r\nhello");
+    let found = awaited(&mut world, future).unwrap();
+    let link = server.breaks(None);
+    let sink = server.sink.clone();
+    net(&mut world).comes.push_back(Box::new(move || {
+        assert_eq!(Rc::strong_count(&sink.0), 2, "it is closed");
+        link.borrow_mut().how = Some(Ok(()));
+    }));
+    assert_eq!(content(&mut world, found), ("hello".into(), Ok(())));
+    assert_eq!(server.fate(), Fate::Left);
 }

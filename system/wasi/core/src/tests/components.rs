@@ -21,8 +21,8 @@ use super::DATA;
 /// A component with the standard streams and a directory.
 pub(super) struct Components {
     pub world: World,
-    input: Source,
-    output: Sink,
+    pub input: Source,
+    pub output: Sink,
 }
 
 pub(super) fn component() -> Components {

@@ -100,7 +100,7 @@ impl host::Listener for Listener {
 }
 
 /// What happens to streams while somebody waits for them.
-pub type Happens = fn(&[&Source], &[&Sink]);
+pub type Happens = std::boxed::Box<dyn FnOnce(&[&Source], &[&Sink])>;
 
 /// The host.
 pub struct Fake {

@@ -1,7 +1,9 @@
 //! A network in memory: what tests put there, and what a program has of it.
 
 use super::fake::{Listener, Sink, Source};
-use crate::net::{Answer, Code, Connection, Datagrams, Network, Pending, Received};
+use crate::net::{
+    self, Answer, Code, Connection, Controlled, Datagrams, Network, Pending, Received,
+};
 use core::net::{IpAddr, SocketAddr};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,6 +20,65 @@ pub struct Waits<T>(pub Slot<T>);
 impl<T> Pending for Waits<T> {
     fn is_ready(&self) -> bool {
         self.0.borrow().is_some()
+    }
+}
+
+/// What has become of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    #[default]
+    Held,
+    /// Left to the network.
+    Left,
+    /// Ended at once.
+    Aborted,
+}
+
+/// A connection as the network sees it: what has become of it, and how it has ended, if the network knows.
+pub struct Link {
+    pub fate: Fate,
+    pub how: Option<Answer>,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link {
+            fate: Fate::Held,
+            how: Some(Ok(())),
+        }
+    }
+}
+
+/// The control of a connection, and whether it was asked how that ends.
+pub struct Control(Rc<RefCell<Link>>, bool);
+
+impl Pending for Control {
+    fn is_ready(&self) -> bool {
+        self.1 && self.0.borrow().how.is_some()
+    }
+}
+
+impl net::Control for Control {
+    fn abort(self) {
+        self.0.borrow_mut().fate = Fate::Aborted;
+    }
+
+    fn ask(&mut self) {
+        self.1 = true;
+    }
+
+    fn ended(&mut self) -> Answer {
+        assert!(self.is_ready(), "a test that would wait for ever");
+        self.0.borrow_mut().how.take().unwrap()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let mut link = self.0.borrow_mut();
+        if link.fate == Fate::Held {
+            link.fate = Fate::Left;
+        }
     }
 }
 
@@ -93,6 +154,8 @@ pub struct Net {
     /// Where connections were begun, from which port, and what becomes of each.
     pub begun: Vec<(Option<u16>, SocketAddr)>,
     pub connecting: Waits<(Source, Sink)>,
+    /// What becomes of it.
+    pub link: Rc<RefCell<Link>>,
     pub listener: Listener,
     pub backlog: u32,
     pub port: Port,
@@ -135,6 +198,7 @@ impl Network for Net {
     type Sink = Sink;
     type Tcp = Socket;
     type Connecting = Waits<(Source, Sink)>;
+    type Control = Control;
     type Listener = Listener;
     type Udp = Socket;
     type Datagrams = Port;
@@ -162,6 +226,12 @@ impl Network for Net {
         // As the system's: any address is told as one of IPv6.
         let local = "[::]:49201".parse().unwrap();
         Ok((source, sink, [local, remote]))
+    }
+
+    fn joined(&mut self, connecting: Self::Connecting) -> Answer<Controlled<Self>> {
+        let answer = connecting.0.borrow_mut().take();
+        let (source, sink) = answer.expect("it is ready")?;
+        Ok((source, sink, Control(self.link.clone(), false)))
     }
 
     fn listen(&mut self, socket: Socket, backlog: u32) -> Answer<Listener> {

@@ -2,9 +2,12 @@
 
 use super::components::{World, get, list, put, word};
 use super::fake::{Sink, Source};
+use super::fake_net::{Fate, Link};
 use super::sockets_common::net;
 use super::{DATA, OUT};
 use crate::component::why::{Case, With};
+use crate::net::Code;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::string::String;
 use std::vec::Vec;
@@ -15,15 +18,22 @@ pub(super) const SECOND: u64 = 1_000_000_000;
 pub(super) struct Server {
     pub source: Source,
     pub sink: Sink,
+    link: Rc<RefCell<Link>>,
 }
 
 impl Server {
-    /// The connection that is being made is this one.
-    pub fn connected(world: &mut World) -> Server {
-        let server = Server {
+    pub fn new() -> Server {
+        Server {
             source: Source::default(),
             sink: Sink::default(),
-        };
+            link: Rc::default(),
+        }
+    }
+
+    /// The connection that is being made is this one.
+    pub fn connected(world: &mut World) -> Server {
+        let server = Server::new();
+        net(world).link = server.link.clone();
         let answer = Some(Ok((server.source.clone(), server.sink.clone())));
         *net(world).connecting.0.borrow_mut() = answer;
         server
@@ -34,13 +44,30 @@ impl Server {
         self.source.0.borrow_mut().0.push_back(block);
     }
 
+    /// Whether all that it has sent was taken.
+    pub fn is_read(&self) -> bool {
+        self.source.0.borrow().0.is_empty()
+    }
+
     pub fn ends(&self) {
         self.source.0.borrow_mut().1 = true;
+    }
+
+    /// The connection ends by a fault, or nobody says how.
+    pub fn breaks(&self, fault: Option<Code>) -> Rc<RefCell<Link>> {
+        self.link.borrow_mut().how = fault.map(Err);
+        self.ends();
+        self.link.clone()
     }
 
     /// What has come there.
     pub fn got(&self) -> String {
         String::from_utf8(self.sink.0.borrow().bytes.clone()).unwrap()
+    }
+
+    /// What has become of the connection.
+    pub fn fate(&self) -> Fate {
+        self.link.borrow().fate
     }
 
     /// Whether the program still has the connection.

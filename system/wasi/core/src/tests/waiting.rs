@@ -2,6 +2,7 @@
 
 use super::fake::Happens;
 use super::*;
+use std::boxed::Box;
 
 /// A subscription: its name, and what follows.
 fn clock(name: u64, clock: u32, timeout: u64, absolute: bool) -> [u8; 48] {
@@ -98,9 +99,9 @@ fn a_stream_or_the_time() {
     let mut world = world();
     let all = [stream(1, 1, 0), clock(2, 1, 100, false)];
     assert_eq!(poll(&mut world, &all).unwrap(), [(2, 0, 0, 0, 0)]);
-    let comes: Happens = |sources, _| {
+    let comes: Happens = Box::new(|sources, _| {
         sources[0].0.borrow_mut().0.push_back(b"abc".to_vec());
-    };
+    });
     world.wasi.host().happens.push_back(comes);
     assert_eq!(poll(&mut world, &all).unwrap(), [(1, 0, 1, 1, 0)]);
     assert_eq!(world.read(0, 1).unwrap(), b"a");
@@ -117,11 +118,11 @@ fn reading_and_writing_at_once_without_a_clock() {
     let fd = world.file("f", b"12345");
     world.seek(fd, 2, 0).unwrap();
     let streams = [stream(1, 1, 0), stream(2, 2, 1), stream(2, 2, 1)];
-    let taken: Happens = |sources, sinks| {
+    let taken: Happens = Box::new(|sources, sinks| {
         assert_eq!((sources.len(), sinks.len()), (1, 1));
         sinks[0].0.borrow_mut().full = false;
-    };
-    let nothing: Happens = |_, _| {};
+    });
+    let nothing: Happens = Box::new(|_, _| {});
     world.wasi.host().happens.extend([nothing, taken]);
     let events = poll(&mut world, &streams).unwrap();
     assert_eq!(events, [(2, 0, 2, 1, 0), (2, 0, 2, 1, 0)]);

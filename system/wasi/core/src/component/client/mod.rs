@@ -2,8 +2,9 @@
 //! the program's own network.
 //!
 //! There is no thread: [`Client::step`] does what can be done without waiting, and is called when the program asks
-//! for anything of it, and around every wait. A request has a connection of its own, which is given back when the answer has
-//! been read and the request sent, with the first error, or with the last of the program's resources.
+//! for anything of it, and around every wait. A request has a connection of its own. It is left to the network when the
+//! answer has been read and the request sent, and ended at once with the first error, or with the last of the program's
+//! resources before that.
 //!
 //! Invariants:
 //! - What is kept is bounded: of the request's body [`sending::ROOM`] and a block, of the answer one block and what
@@ -12,22 +13,25 @@
 //!   ([`Client::deadline`]).
 //! - A step does [`TURNS`] things at most.
 
+mod reaching;
 mod receiving;
 mod sending;
 
 use super::why::{Case, Why};
 use crate::errno::Errno;
 use crate::host::{Host, Sink as _, Source as _};
-use crate::net::{Answer, Code, Network, Pending, Waited};
+use crate::net::{Answer, Code, Control as _, Network, Pending, Waited};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use reaching::{connect, found, look_up};
 use receiving::Receiving;
 use sending::Sending;
 use sing_http::Field;
 use sing_http::request::Request;
 
 pub(crate) use receiving::Head;
+pub(crate) use sending::HEAD;
 
 /// Things that a step does at most.
 const TURNS: usize = 32;
@@ -35,6 +39,9 @@ const TURNS: usize = 32;
 const ADDRESSES: usize = 8;
 /// Nanoseconds that each of the three times is if the program does not say.
 const PATIENCE: u64 = 600_000_000_000;
+/// Nanoseconds that the network has to say how a connection has ended. It knows of a fault at once, and else waits for
+/// the server to hear of this side's end.
+const ENDING: u64 = 2_000_000_000;
 
 /// The times of `request-options` in their order: to connect, to the answer's head, between pieces of its body.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +68,10 @@ enum Stage<H: Host> {
     Unsent,
     Looking(<H::Net as Network>::Lookup),
     Connecting(<H::Net as Network>::Connecting),
-    Open(H::Source, H::Sink),
+    /// Without a sink, this side's direction has ended.
+    Open(<H::Net as Network>::Control, H::Source, Option<H::Sink>),
+    /// It is to be ended, by the next step: those are what only programs that send requests have.
+    Broken(<H::Net as Network>::Control),
     /// There is none any more.
     Over,
 }
@@ -86,6 +96,10 @@ pub struct Client<H: Host> {
     limits: Limits,
     /// When the state began in which it is, or something last came or went.
     since: u64,
+    /// The program itself was waited for at the end of the last step.
+    idle: bool,
+    /// Since when the network is asked how the connection has ended: the end of an answer that has no other.
+    asked: Option<u64>,
     sending: Sending<H::Block>,
     receiving: Receiving<H::Block>,
 }
@@ -99,6 +113,8 @@ impl<H: Host> Client<H> {
             port: 0,
             limits: Limits::of([None; 3]),
             since: 0,
+            idle: true,
+            asked: None,
             sending: Sending::new(length),
             receiving: Receiving::new(),
         }
@@ -111,6 +127,10 @@ impl<H: Host> Client<H> {
 
     /// Begins to ask.
     pub(crate) fn begin(&mut self, host: &mut H, asked: Asked) {
+        // The program has dropped its body already: it has failed.
+        if self.is_sent() {
+            return;
+        }
         self.receiving.begin(&asked.request.method);
         self.sending.begin(asked.request);
         (self.port, self.limits) = (asked.port, asked.limits);
@@ -128,10 +148,18 @@ impl<H: Host> Client<H> {
     }
 
     /// Ends it: the answer, and what is written of the request, have failed for this reason, if they have not ended.
+    /// The next step ends the connection.
     pub(crate) fn fail(&mut self, why: Why) {
-        self.stage = Stage::Over;
+        self.break_off();
         self.sending.stop(&why);
         self.receiving.fail(why);
+    }
+
+    fn break_off(&mut self) {
+        self.stage = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Open(control, ..) | Stage::Broken(control) => Stage::Broken(control),
+            _ => Stage::Over,
+        };
     }
 
     /// Nobody waits for the answer any more.
@@ -158,21 +186,37 @@ impl<H: Host> Client<H> {
     /// out even if it is not known yet how long the body will be.
     pub(crate) fn step(&mut self, host: &mut H, waits: bool) {
         self.sending.hasten(waits);
+        // What the program has done meanwhile is what others are waited for from now on.
+        if self.idle {
+            self.since = host.monotonic();
+        }
         for _ in 0..TURNS {
             if !self.turn(host) {
                 break;
             }
         }
         if self.deadline().is_some_and(|end| host.monotonic() >= end) {
-            let why = self.late();
-            self.fail(why);
+            match self.asked.take() {
+                Some(_) => self.close(Ok(())),
+                None => self.fail(self.late()),
+            }
         }
         if matches!(self.stage, Stage::Open(..))
             && self.receiving.has_ended()
             && self.sending.has_ended()
         {
-            self.stage = Stage::Over;
+            match self.receiving.is_whole() {
+                // The network does the rest.
+                true => self.stage = Stage::Over,
+                false => self.break_off(),
+            }
         }
+        if let Stage::Broken(_) = self.stage
+            && let Stage::Broken(control) = core::mem::replace(&mut self.stage, Stage::Over)
+        {
+            control.abort();
+        }
+        self.idle = self.deadline().is_none();
     }
 
     /// Does one thing; whether there was one.
@@ -201,24 +245,42 @@ impl<H: Host> Client<H> {
                     return false;
                 };
                 let net = host.net().ok_or(Code::AccessDenied);
-                match net.and_then(|net| net.connected(connecting)) {
-                    Ok((source, sink, _)) => {
+                match net.and_then(|net| net.joined(connecting)) {
+                    Ok((source, sink, control)) => {
                         self.since = host.monotonic();
-                        self.stage = Stage::Open(source, sink);
+                        self.stage = Stage::Open(control, source, Some(sink));
                     }
                     Err(code) if self.addresses.is_empty() => self.fail(Why::of_connection(code)),
                     Err(_) => self.connect(host),
                 }
                 true
             }
-            Stage::Open(source, sink) => {
-                if self.sending.is_ready() && sink.is_ready() {
+            Stage::Open(control, source, output) => {
+                if self.asked.is_some() {
+                    if self.sending.has_ended() {
+                        *output = None;
+                    }
+                    if control.is_ready() {
+                        let ended = control.ended();
+                        self.asked = None;
+                        self.close(ended);
+                        return true;
+                    }
+                }
+                if let Some(sink) = output
+                    && self.sending.is_ready()
+                    && sink.is_ready()
+                {
                     match self.sending.next(host) {
-                        Ok(None) => {}
+                        // The body's end, behind which nothing goes: the server's time begins.
+                        Ok(None) => self.since = host.monotonic(),
                         Ok(Some(block)) => match sink.send(block) {
                             Ok(()) => self.since = host.monotonic(),
                             // The server may have answered all the same.
-                            Err(_) => self.sending.stop(&Case::ConnectionTerminated.into()),
+                            Err(_) => {
+                                self.sending.stop(&Case::ConnectionTerminated.into());
+                                self.since = host.monotonic();
+                            }
                         },
                         Err(why) => self.fail(why),
                     }
@@ -230,9 +292,14 @@ impl<H: Host> Client<H> {
                     }
                     return true;
                 }
-                if self.receiving.is_ready() && source.is_ready() {
+                if self.asked.is_none() && self.receiving.is_ready() && source.is_ready() {
                     let done = match source.receive() {
                         Some((block, len)) => self.receiving.take(host, block, len),
+                        None if self.receiving.is_until_closed() => {
+                            control.ask();
+                            self.asked = Some(host.monotonic());
+                            Ok(())
+                        }
                         None => self.receiving.close(),
                     };
                     // The time to the head is for all of it.
@@ -250,15 +317,27 @@ impl<H: Host> Client<H> {
         }
     }
 
+    /// The connection has ended, and so has the answer; by a fault, before all of it has come.
+    fn close(&mut self, ended: Answer) {
+        let closed = match ended {
+            Ok(()) => self.receiving.close(),
+            Err(_) => Err(Case::ResponseIncomplete.into()),
+        };
+        if let Err(why) = closed {
+            self.fail(why);
+        }
+    }
+
     /// When it is given up, if nothing comes; `None` while the program itself is waited for.
     pub(crate) fn deadline(&self) -> Option<u64> {
         let time = match self.stage {
-            Stage::Unsent | Stage::Over => return None,
+            Stage::Unsent | Stage::Broken(_) | Stage::Over => return None,
             Stage::Looking(_) | Stage::Connecting(_) => self.limits.connect,
-            Stage::Open(..) if !self.sending.has_begun() && !self.sending.is_ready() => {
-                return None;
+            Stage::Open(..) if !self.receiving.has_head() => {
+                let waits = self.sending.has_ended() || self.sending.is_ready();
+                return waits.then(|| self.since.checked_add(self.limits.first))?;
             }
-            Stage::Open(..) if !self.receiving.has_head() => self.limits.first,
+            Stage::Open(..) if self.asked.is_some() => return self.asked?.checked_add(ENDING),
             Stage::Open(..) if self.receiving.is_ready() || self.sending.is_ready() => {
                 self.limits.between
             }
@@ -293,20 +372,23 @@ impl<H: Host> Client<H> {
         match &self.stage {
             Stage::Looking(lookup) => Some(Waited::Lookup(lookup)),
             Stage::Connecting(connecting) => Some(Waited::Connecting(connecting)),
+            Stage::Open(control, ..) if self.asked.is_some() => Some(Waited::Ending(control)),
             _ => None,
         }
     }
 
     pub(crate) fn source(&self) -> Option<&H::Source> {
         match &self.stage {
-            Stage::Open(source, _) if self.receiving.is_ready() => Some(source),
+            Stage::Open(_, source, _) if self.asked.is_none() && self.receiving.is_ready() => {
+                Some(source)
+            }
             _ => None,
         }
     }
 
     pub(crate) fn sink(&self) -> Option<&H::Sink> {
         match &self.stage {
-            Stage::Open(_, sink) if self.sending.is_ready() => Some(sink),
+            Stage::Open(_, _, sink) if self.sending.is_ready() => sink.as_ref(),
             _ => None,
         }
     }
@@ -337,6 +419,11 @@ impl<H: Host> Client<H> {
         // Only what is read can be waited for: the time begins now.
         self.since = host.monotonic();
         self.receiving.used(block, count);
+    }
+
+    /// Nobody wants what more comes of the answer. The request goes on, if the program has not finished it.
+    pub(crate) fn abandon(&mut self) {
+        self.receiving.fail(Case::ConnectionTerminated.into());
     }
 
     /// What more comes of the body is dropped.
@@ -384,23 +471,6 @@ pub(crate) enum Come<B> {
     /// A block, from where in it, and how many bytes.
     Content(B, usize, usize),
     End,
-}
-
-fn look_up<H: Host>(host: &mut H, name: &str) -> Answer<<H::Net as Network>::Lookup> {
-    host.net().ok_or(Code::AccessDenied)?.look_up(name)
-}
-
-fn found<H: Host>(host: &mut H, lookup: <H::Net as Network>::Lookup) -> Answer<Vec<IpAddr>> {
-    host.net().ok_or(Code::AccessDenied)?.found(lookup)
-}
-
-fn connect<H: Host>(host: &mut H, remote: SocketAddr) -> Answer<<H::Net as Network>::Connecting> {
-    let net = host.net().ok_or(Code::AccessDenied)?;
-    if remote.ip().is_unspecified() || remote.ip().is_multicast() {
-        return Err(Code::InvalidArgument);
-    }
-    let socket = net.tcp()?;
-    net.connect(socket, remote)
 }
 
 /// Memory is short.

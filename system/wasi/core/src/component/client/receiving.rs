@@ -55,7 +55,8 @@ impl<B> Receiving<B> {
         self.heads = Heads::new(method);
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether all of the answer has come.
+    pub fn is_whole(&self) -> bool {
         self.body
             .as_ref()
             .is_some_and(|body| body.next() == Next::End)
@@ -113,6 +114,11 @@ impl<B> Receiving<B> {
         let used = 0;
         self.rest = Some(Rest { block, used, len });
         self.digest(host)
+    }
+
+    /// Whether the answer ends with its connection.
+    pub fn is_until_closed(&self) -> bool {
+        self.body.as_ref().is_some_and(Body::is_until_closed)
     }
 
     /// The connection has ended.

@@ -16,8 +16,8 @@ use sing_http::request::{BEHIND_CHUNK, Length, Request, before_chunk, last_chunk
 pub const ROOM: usize = PIECE / 2;
 /// The largest block that is copied behind what was written before it.
 const SMALL: usize = 8 << 10;
-/// The most bytes of a head.
-const HEAD: usize = 64 << 10;
+/// The most bytes of a head, and of the fields behind a body.
+pub const HEAD: usize = 64 << 10;
 /// The methods of which a request without content says that it has none (RFC 9110, 8.6).
 const WITH_CONTENT: [&str; 3] = ["POST", "PUT", "PATCH"];
 
@@ -101,11 +101,6 @@ impl<B> Sending<B> {
         self.wire.clear();
     }
 
-    /// Whether the head has been made.
-    pub const fn has_begun(&self) -> bool {
-        self.begun
-    }
-
     /// Whether there is a block for the network.
     pub fn is_ready(&self) -> bool {
         match (&self.writing, self.begun) {
@@ -173,6 +168,9 @@ impl<B> Sending<B> {
             (_, Some(said)) if self.left > 0 => {
                 Err(Why::bytes(Case::RequestBodySize, said - self.left))
             }
+            _ if last_chunk(&trailers).len() > HEAD => {
+                Err(Why::size(Case::RequestTrailerSectionSize, HEAD))
+            }
             _ => {
                 self.writing = Writing::Whole(trailers);
                 Ok(())
@@ -202,11 +200,8 @@ impl<B> Sending<B> {
         if let Some(request) = self.request.take() {
             let length = self.length(&request.method);
             self.chunked = length == Length::Chunked;
-            let head = request.head(length).ok_or(Case::ProtocolError)?;
-            if head.len() > HEAD {
-                return Err(Why::size(Case::RequestHeaderSectionSize, HEAD));
-            }
-            (self.wire, self.begun) = (head, true);
+            self.wire = request.head(length).ok_or(Case::ProtocolError)?;
+            self.begun = true;
         }
         self.frame();
         if self.wire.is_empty() {
