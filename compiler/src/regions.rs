@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 /// Entries of the kernel that make blocks or objects, or take memory for others. One that only hands
 /// over what there is, as a receive does, is not among them.
-const MAKING: [&str; 20] = [
+const MAKING: [&str; 19] = [
     "auto_event_create",
     "device_irq",
     "device_registers",
@@ -35,7 +35,6 @@ const MAKING: [&str; 20] = [
     "thread_create",
     "trace_control",
     "xh_alloc",
-    "xh_alloc_from",
     "xh_park",
     "xh_share",
     "xh_split",

@@ -88,9 +88,11 @@ sing_status sing_spawn(const char *image, const char *const *args, const sing_ha
 }
 
 sing_status sing_bytes_new(const void *bytes, size_t len, sing_byte_vector *out) {
-  sing_status block = sing_xh_alloc_from(bytes, len, 0);
-  out->handle = block > 0 ? (sing_handle)block : 0;
-  return block > 0 ? SING_OK : block;
+  sing_status status = sing_byte_vector_new(len, out);
+  if (status == SING_OK) {
+    sing_xh_write(out->handle, 0, bytes, len);
+  }
+  return status;
 }
 
 sing_status sing_text_new(const char *text, size_t len, sing_text *out) {

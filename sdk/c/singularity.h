@@ -116,8 +116,6 @@ sing_status sing_spawn(const char *image, const char *const *args, const sing_ha
 
 // A zeroed block; its handle. `type` is a number that travels with it.
 SING_KERNEL("xh_alloc") sing_status sing_xh_alloc(uint32_t size, uint32_t type);
-// A block of these bytes.
-SING_KERNEL("xh_alloc_from") sing_status sing_xh_alloc_from(const void *from, size_t len, uint32_t type);
 SING_KERNEL("xh_free") sing_status sing_xh_free(sing_handle block);
 SING_KERNEL("xh_size") uint32_t sing_xh_size(sing_handle block);
 SING_KERNEL("xh_type") sing_status sing_xh_type(sing_handle block);
@@ -174,10 +172,9 @@ SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t 
     sing_xh_write(r.handle, 0, bytes, T##_size); \
   } \
   static inline sing_status T##_record_new(type value, T##_record *out) { \
-    unsigned char bytes[T##_size] = {0}; \
-    T##_store(bytes, value); \
-    sing_status block = sing_xh_alloc_from(bytes, T##_size, 0); \
+    sing_status block = sing_xh_alloc(T##_size, 0); \
     out->handle = block > 0 ? (sing_handle)block : 0; \
+    if (block > 0) { T##_record_set(*out, value); } \
     return block > 0 ? SING_OK : block; \
   } \
   static inline bool T##_record_get(T##_record r, type *out) { \

@@ -477,12 +477,6 @@ entries! {
     IO_STORE32 = "io_store32" [INLINE] (I32, I32, I32);
     /// `(io, offset, value)`: writes a register of 64 bits.
     IO_STORE64 = "io_store64" [INLINE] (I32, I32, I64);
-
-    // --- Blocks that have their bytes from the first
-
-    /// `(source, len, type)`: an allocation of these bytes of linear memory, 1 byte to 1 GiB; a handle
-    /// of the calling thread. What `xh_alloc` and `xh_write` do; up to 128 KiB are not zeroed first.
-    XH_ALLOC_FROM = "xh_alloc_from" [IMPORT] (I32, I32, I32) -> I32;
 }
 
 /// Returns the entry that a module imports by this name, if any.

@@ -35,12 +35,9 @@ impl Block {
     /// # Errors
     /// As [`Block::new`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Block, Error> {
-        // The length is of a slice, and fits into the call's 32 bits where the kernel is.
-        // SAFETY: `bytes` is readable for its length.
-        let handle = unsafe { sys::xh_alloc_from(bytes.as_ptr(), bytes.len(), 0) };
-        let handle = error::check(handle)?;
-        // SAFETY: the kernel has just made it for this thread.
-        Ok(unsafe { Block::from_raw(Handle::from_raw(handle)) })
+        let mut block = Block::new(bytes.len())?;
+        block.write(0, bytes);
+        Ok(block)
     }
 
     /// Its size in bytes.

@@ -37,7 +37,7 @@ macro_rules! imports {
             pub(crate) use crate::host::{
                 auto_event_create, debug_print, endpoint_peek, event_reset, event_set,
                 handle_dispose, manual_event_create, select, set_add, set_create, set_remove,
-                set_wait, sleep, thread_id, uptime, utc, wait_one, xh_alloc, xh_alloc_from, xh_free, xh_load16,
+                set_wait, sleep, thread_id, uptime, utc, wait_one, xh_alloc, xh_free, xh_load16,
                 xh_load32, xh_load64, xh_load8, xh_read, xh_size, xh_store16, xh_store32,
                 xh_store64, xh_store8, xh_type, xh_write, yield_now,
             };
@@ -175,7 +175,6 @@ imports! {
         select(handles: *const u32, tags: *mut i32, count: usize, timeout: i64) -> i32;
         xh_read(allocation: u32, offset: u32, destination: *mut u8, len: usize);
         xh_write(allocation: u32, offset: u32, source: *const u8, len: usize);
-        xh_alloc_from(source: *const u8, len: usize, ty: u32) -> i32;
         console_write(text: *const u8, len: usize) -> i32;
         console_read(out: *mut u8, max: usize) -> i32;
         console_size(out: *mut u32) -> i32;

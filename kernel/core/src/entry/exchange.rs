@@ -5,7 +5,7 @@ use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt::let_others_run;
 use crate::object::account::Account;
-use crate::object::exheap::{self, Allocation, MAX_ALLOCATION, MAX_COPIED};
+use crate::object::exheap::{self, Allocation, MAX_ALLOCATION};
 use crate::object::handle::Object;
 use crate::object::sip;
 use core::sync::atomic::Ordering::Relaxed;
@@ -20,7 +20,6 @@ const PIECE: u32 = 256 << 10;
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         XH_ALLOC = alloc: fn(u32, u32) -> i32;
-        XH_ALLOC_FROM = alloc_from: fn(u32, u32, u32) -> i32;
         XH_FREE = free: fn(u32) -> i32;
         XH_TYPE = ty: fn(u32) -> i32;
         XH_SHARE = share: fn(u32, u32, u32) -> i32;
@@ -36,57 +35,25 @@ pub(super) fn fill(table: &mut Entries) {
 }
 
 extern "C" fn alloc(_: CtxRef, size: u32, ty: u32) -> i32 {
-    finish(Ok(allocate(size, ty, None)))
+    finish(Ok(allocate(size, ty)))
 }
 
-extern "C" fn alloc_from(_: CtxRef, from: u32, len: u32, ty: u32) -> i32 {
-    finish(allocate_from(from, len, ty))
-}
-
-fn allocate_from(from: u32, len: u32, ty: u32) -> Result<i32, Trap> {
-    if !(1..=MAX_ALLOCATION).contains(&len) {
-        return Ok(status::BAD_ARGUMENT);
-    }
-    if len > MAX_COPIED {
-        if u64::from(from) + u64::from(len) > caller().called_len() {
-            return Err(Trap::MemoryOutOfBounds);
-        }
-        let handle = allocate(len, ty, None);
-        if handle > 0 {
-            copy(handle as u32, 0, from, len, true)?;
-        }
-        return Ok(handle);
-    }
-    // It is accessible from here on, before anything is charged.
-    caller().memory(from, u64::from(len))?;
-    Ok(allocate(len, ty, Some(from)))
-}
-
-/// A new allocation, with the bytes at `from` of the caller's memory or zeros, charged to the account. `None`, and
-/// nothing charged, where the account or the machine has no room.
+/// A new allocation, charged to the account. `None`, and nothing charged, where the account or the
+/// machine has no room.
 #[inline(always)]
-fn charged(
-    size: u32,
-    ty: u32,
-    from: Option<u32>,
-    account: &'static Account,
-) -> Option<(u32, &'static Allocation)> {
+fn charged(size: u32, ty: u32, account: &'static Account) -> Option<(u32, &'static Allocation)> {
     let cost = exheap::cost(size);
     if !account.charge(cost) {
         return None;
     }
-    let made = match from {
-        None => exheap::allocate(size, ty, account),
-        Some(at) => exheap::allocate_from(&caller().window(), at, size, ty, account),
-    };
+    let made = exheap::allocate(size, ty, account);
     if made.is_none() {
         account.discharge(cost);
     }
     made
 }
 
-#[inline(always)]
-fn allocate(size: u32, ty: u32, from: Option<u32>) -> i32 {
+fn allocate(size: u32, ty: u32) -> i32 {
     if !(1..=MAX_ALLOCATION).contains(&size) {
         return status::BAD_ARGUMENT;
     }
@@ -101,11 +68,11 @@ fn allocate(size: u32, ty: u32, from: Option<u32>) -> i32 {
             left = sip::work_off(sip, &mut Work::step());
         }
     }
-    let made = charged(size, ty, from, account).or_else(|| {
+    let made = charged(size, ty, account).or_else(|| {
         // The machine may be short of memory that this SIP's deferred frees hold. Nothing is
         // charged while others run: the SIP may be ended then.
         work_off();
-        charged(size, ty, from, account)
+        charged(size, ty, account)
     });
     let Some((index, a)) = made else {
         return status::NO_RESOURCES;

@@ -8,8 +8,8 @@
 //! else's.
 //!
 //! Small regions come from size classes, each with its own lock; larger ones have their own pages.
-//! A region is zeroed when it is allocated, or filled with what its SIP gives, up to the end of the page in which its
-//! first allocation ends: nobody ever gets further, neither a SIP nor, by whole pages, a device.
+//! A region is zeroed when it is allocated, up to the end of the page in which its first allocation ends: nobody
+//! ever gets further, neither a SIP nor, by whole pages, a device.
 //!
 //! Invariants:
 //! - A region's bytes, rounding included, are charged once: to the payer of its only allocation
@@ -40,7 +40,7 @@ use sing_abi::PAGE;
 use sing_arch::link::Link;
 use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
-use sing_runtime::{Block, BlockCell, SipMemory};
+use sing_runtime::{Block, BlockCell};
 
 pub(crate) use classes::chunk_pages;
 pub(crate) use sweep::sweep;
@@ -48,9 +48,6 @@ pub(crate) use tree::{DeferredFrees, free, free_deferred, free_later};
 
 /// The largest allocation, in bytes.
 pub(crate) const MAX_ALLOCATION: u32 = 1 << 30;
-
-/// The largest allocation that is made as a copy, in bytes.
-pub(crate) const MAX_COPIED: u32 = 1 << MAX_CLASS;
 
 /// Bytes that an allocation costs beside its portion: records, table entry, place in a tree. So a
 /// budget also bounds the number of allocations.
@@ -179,40 +176,10 @@ pub(crate) fn allocate(
     ty: u32,
     payer: &'static Account,
 ) -> Option<(u32, &'static Allocation)> {
-    make(len, ty, payer, 0)
-}
-
-/// Makes an allocation of the bytes `at .. at + len` of a memory, likewise: at most [`MAX_COPIED`], so that it is
-/// there as a whole. They are not zeroed before.
-pub(crate) fn allocate_from(
-    memory: &SipMemory,
-    at: u32,
-    len: u32,
-    ty: u32,
-    payer: &'static Account,
-) -> Option<(u32, &'static Allocation)> {
-    debug_assert!(len <= MAX_COPIED);
-    if u64::from(at) + u64::from(len) > memory.len() {
-        return None;
-    }
-    let made = make(len, ty, payer, len)?;
-    // Both have as many bytes, and nobody has a handle of it yet.
-    let copied = made.1.block.window().copy_from(0, memory, at, len);
-    debug_assert!(copied.is_ok());
-    Some(made)
-}
-
-/// Makes an allocation, of which the caller writes the first bytes before anybody has access.
-fn make(
-    len: u32,
-    ty: u32,
-    payer: &'static Account,
-    written: u32,
-) -> Option<(u32, &'static Allocation)> {
     debug_assert!((1..=MAX_ALLOCATION).contains(&len));
     let size = region_size(len);
     let (r, region) = REGIONS.take()?;
-    let Some(whole) = take_memory(region, size, len, written) else {
+    let Some(whole) = take_memory(region, size, len) else {
         REGIONS.give(r);
         return None;
     };
@@ -236,11 +203,11 @@ fn make(
     }
 }
 
-/// Gives a region memory of `size` bytes, zeroed for an allocation of `len` but for what is `written` first; a block
-/// of all of it, unless it is still to be completed.
-fn take_memory(region: &Region, size: u64, len: u32, written: u32) -> Option<Block> {
+/// Gives a region memory of `size` bytes, zeroed for an allocation of `len`; a block of all of it, unless it
+/// is still to be completed.
+fn take_memory(region: &Region, size: u64, len: u32) -> Option<Block> {
     let (memory, whole) = if size <= 1 << MAX_CLASS {
-        let (piece, chunk) = classes::take(size.trailing_zeros(), len, written)?;
+        let (piece, chunk) = classes::take(size.trailing_zeros(), len)?;
         (Memory::Piece(piece, chunk), piece)
     } else if size <= PIECE {
         let own = Committed::with(size)?;

@@ -265,18 +265,6 @@ pub(crate) fn xh_alloc(size: u32, ty: u32) -> i32 {
     new(Thing::Block { bytes, ty })
 }
 
-/// # Safety
-/// There are so many bytes.
-pub(crate) unsafe fn xh_alloc_from(source: *const u8, len: usize, ty: u32) -> i32 {
-    let size = u32::try_from(len).unwrap_or(u32::MAX);
-    let block = xh_alloc(size, ty);
-    if block > 0 {
-        // SAFETY: promised by the caller.
-        unsafe { xh_write(block.cast_unsigned(), 0, source, len) };
-    }
-    block
-}
-
 pub(crate) fn xh_free(block: u32) -> i32 {
     handle_dispose(block)
 }

@@ -96,16 +96,8 @@ impl Heap {
     pub fn step(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         if self.owned.len() < MOST && (self.owned.is_empty() || rng.u32(..4) == 0) {
             let len = rng.u32(1..=LARGEST);
+            let handle = given("alloc", raw::xh_alloc(len, 0))?;
             let node = Node::new(len);
-            let handle = match rng.bool() {
-                true => given("alloc", raw::xh_alloc(len, 0))?,
-                false => {
-                    let mut bytes = node.bytes.borrow_mut();
-                    rng.fill(&mut bytes[..]);
-                    let at = bytes.as_ptr() as u32;
-                    given("alloc_from", raw::xh_alloc_from(at, len, 0))?
-                }
-            };
             self.owned.push(Owned { handle, node });
             return Ok(());
         }

@@ -27,7 +27,6 @@ unsafe extern "C" {
     pub safe fn set_wait(set: u32, timeout: i64) -> i32;
     pub safe fn select(handles: u32, tags: u32, count: u32, timeout: i64) -> i32;
     pub safe fn xh_alloc(size: u32, ty: u32) -> i32;
-    pub safe fn xh_alloc_from(from: u32, len: u32, ty: u32) -> i32;
     pub safe fn xh_free(handle: u32) -> i32;
     pub safe fn xh_size(handle: u32) -> i32;
     pub safe fn xh_share(handle: u32, start: u32, end: u32) -> i32;

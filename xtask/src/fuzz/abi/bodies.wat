@@ -181,22 +181,6 @@
     (if (i32.eq (local.get $p) (i32.sub (call $ends) (i32.const 64))) (then (local.set $n (i32.and (local.get $n) (i32.const 63)))))
     (call $e.xh_write (local.get $h) (local.get $a) (local.get $p) (local.get $n))
     (call $note (i32.const #xh_write) (i32.const 0)))
-;;; xh_alloc_from
-  (func $op.xh_alloc_from
-    (local $n i32) (local $p i32) (local $r i32)
-    (local.set $p (call $pointer))
-    (local.set $n (i32.and (call $rng) (i32.const 0xfff)))
-    ;; Now and then one as large as can be made at once, or a byte less or more.
-    (if (i32.eqz (call $below (i32.const 16)))
-      (then
-        (local.set $p (i32.const 0))
-        (local.set $n (i32.add (i32.const 0x1ffff) (call $below (i32.const 3))))))
-    (if (call $wrong) (then (local.set $n (call $edge))))
-    (if (i32.eq (local.get $p) (i32.sub (call $ends) (i32.const 64))) (then (local.set $n (i32.and (local.get $n) (i32.const 63)))))
-    (call $say (i32.const #xh_alloc_from) (local.get $p) (local.get $n) (i32.const 0) (i32.const 0))
-    (local.set $r (call $e.xh_alloc_from (local.get $p) (local.get $n) (i32.const 0)))
-    (call $note (i32.const #xh_alloc_from) (local.get $r))
-    (if (i32.gt_s (local.get $r) (i32.const 0)) (then (call $put (i32.const 12) (local.get $r)))))
 ;;; channel_new
   (func $op.channel_new
     (local $p i32) (local $r i32)

@@ -159,7 +159,6 @@ pub const OPS: &[Op] = &[
     body("xh_unshare", 4),
     body("xh_read", 3),
     body("xh_write", 3),
-    body("xh_alloc_from", 3),
     body("xh_load8", 1),
     body("xh_load16", 1),
     body("xh_load32", 1),

@@ -181,9 +181,9 @@ pub(crate) fn chunk_pages() -> u64 {
     PAGES.load(Relaxed)
 }
 
-/// A piece of a class, zeroed up to the end of the page in which its first `used` bytes end, but for the first
-/// `written`, which the caller writes before anybody has access; and its chunk's index. `None` if memory is short.
-pub(super) fn take(class: u32, used: u32, written: u32) -> Option<(Block, u32)> {
+/// A piece of a class, zeroed up to the end of the page in which its first `used` bytes end, and its
+/// chunk's index. `None` if memory is short.
+pub(super) fn take(class: u32, used: u32) -> Option<(Block, u32)> {
     let size = 1u64 << class;
     let list = CLASSES[class as usize].lock();
     let (chunk, fresh) = match list.first() {
@@ -207,9 +207,7 @@ pub(super) fn take(class: u32, used: u32, written: u32) -> Option<(Block, u32)> 
     }
     if !fresh {
         let used = u64::from(used).next_multiple_of(PAGE).min(size);
-        let written = u64::from(written).min(used);
-        free.memory
-            .clear_part(piece * size + written, used - written);
+        free.memory.clear_part(piece * size, used);
     }
     Some((
         free.memory.block(piece * size, size),
