@@ -152,7 +152,7 @@ impl Request {
             name_of(&self.file),
             match command {
                 "run" => "; a module is given those that listen, by --tcplisten ADDRESS:PORT",
-                _ => "",
+                _ => "; make it one (wasm32-wasip2), or leave --net out",
             }
         ))
     }

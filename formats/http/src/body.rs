@@ -30,7 +30,7 @@ enum At {
     End,
 }
 
-/// What the next bytes of a body are.
+/// The kind of a body's next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Content: so many bytes at most.
@@ -45,7 +45,7 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Body {
     at: At,
-    /// What has come of the frame, up to the line's end or, of trailers, their end.
+    /// The bytes of the frame that have come, up to the line's end or, of trailers, their end.
     frame: Vec<u8>,
     /// Bytes of a line of trailers, without its end.
     line: usize,
@@ -95,7 +95,7 @@ impl Body {
         matches!(self.at, At::Open)
     }
 
-    /// What the next bytes are.
+    /// The kind of the next bytes.
     #[must_use]
     pub const fn next(&self) -> Next {
         match self.at {

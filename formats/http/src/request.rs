@@ -70,16 +70,16 @@ impl Request {
     }
 }
 
-/// What stands before a chunk of so many bytes. Behind it stands [`BEHIND_CHUNK`].
+/// The line before a chunk of so many bytes. [`BEHIND_CHUNK`] follows the chunk.
 #[must_use]
 pub fn before_chunk(bytes: usize) -> Vec<u8> {
     format!("{bytes:x}\r\n").into_bytes()
 }
 
-/// What stands behind each chunk.
+/// The bytes that follow each chunk.
 pub const BEHIND_CHUNK: &[u8] = b"\r\n";
 
-/// What stands behind the last chunk. Fields that would be more than one line are left out.
+/// The last chunk with the fields behind it. A field that would be more than one line is left out.
 #[must_use]
 pub fn last_chunk(trailers: &[Field]) -> Vec<u8> {
     let mut end = b"0\r\n".to_vec();

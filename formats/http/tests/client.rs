@@ -1,4 +1,4 @@
-//! What a client sends, and what it takes an answer for, in whatever pieces it comes.
+//! Tests of the client's side: the requests that it sends, and the answers that it reads, in whatever pieces they come.
 
 use sing_http::answer::{Answer, CODING, FIELDS, HEAD, Heads, INTERIM};
 use sing_http::body::{LINE, Next, TRAILERS};

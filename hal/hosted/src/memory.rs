@@ -239,7 +239,7 @@ impl State {
     /// large and has none yet, or what is new of it. Returns where it begins.
     fn widen(&mut self, new: &Range<u64>) -> Option<u64> {
         let (&first, taken) = self.taken.range_mut(..=new.start).next_back()?;
-        // Where the reservation before it, or behind it, is accessible up to this one, they are one island.
+        // Reservations side by side that are accessible up to each other form one island.
         let (start, end) = self.islands.around(new.start)?;
         let (start, end) = (start.max(first), end.min(taken.end));
         if end - start < wide::LARGE || self.blanks.meets(start, end) {

@@ -1,4 +1,4 @@
-//! What the adapter has for requests of HTTP, for programs that can send some, and for others.
+//! Tests of the adapter's code for requests of HTTP: programs that can send some have it, others have none.
 
 use super::joined;
 use wasmparser as wp;

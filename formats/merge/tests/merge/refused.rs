@@ -1,4 +1,4 @@
-//! What cannot be joined: all reasons at once, each with the way out.
+//! Tests of modules that cannot be joined: the refusal has all reasons at once, each with the way out.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn threads_are_named() {
     );
 }
 
-/// What was made for JavaScript is recognised, with the tool and the way out.
+/// A module that was made for JavaScript is recognised: its refusal has the tool and the way out.
 #[test]
 fn tools_for_javascript_are_named() {
     let text = refusal(

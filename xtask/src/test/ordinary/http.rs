@@ -155,7 +155,7 @@ fn bad(server: &Server, says: Says<'_>) -> Result<()> {
     let nobody = format!("http://127.0.0.1:{}/", free_port()?);
     let refused = "no answer: ErrorCode::ConnectionRefused\n";
     says("--net", "why", &nobody, refused)?;
-    let tls = "at once: ErrorCode::InternalError(Some(\"https is not there yet: a request goes out by plain http, or by \
-               none\"))\n";
+    let tls = "at once: ErrorCode::InternalError(Some(\"https is not there yet: ask by http, or by a proxy that speaks \
+               TLS\"))\n";
     says("--net", "why", "https://127.0.0.1/", tls)
 }

@@ -58,8 +58,8 @@ pub fn back(place: &Place<'_>) -> Result<()> {
     }
     let module = place.command(&["--net"], "cgi.wasm".as_ref()).output()?;
     let said = String::from_utf8_lossy(&module.stderr).into_owned();
-    let refused =
-        "--net: cgi.wasm is no component, and only a component (WASI 0.2) makes sockets\n";
+    let refused = "--net: cgi.wasm is no component, and only a component (WASI 0.2) makes sockets; make it one \
+         (wasm32-wasip2), or leave --net out\n";
     ensure!(said.contains(refused), "{said}");
     Ok(())
 }

@@ -25,7 +25,7 @@ const HTTP: u8 = 0;
 const LONGEST: usize = 253;
 
 /// What is said of the schemes that are not there.
-const NO_TLS: &str = "https is not there yet: a request goes out by plain http, or by none";
+const NO_TLS: &str = "https is not there yet: ask by http, or by a proxy that speaks TLS";
 
 impl Outgoing {
     /// The request as it is sent, or why it is none.
